@@ -16,18 +16,18 @@ USING (
   SELECT `table`, `key`,
     max_by(
       CASE WHEN verdict = 'accepted' AND NOT {gone}
-        THEN struct(rid AS author, hub_epoch AS epoch, csn, image) END,
+        THEN struct(rid AS author, hub_epoch, csn, image) END,
       CASE WHEN verdict = 'accepted' AND NOT {gone} THEN struct(hub_epoch, place) END
     ) AS written,
     max_by(
       CASE WHEN kind = 'refresh' AND NOT {gone}
-        THEN struct(row_author AS author, row_epoch AS epoch, csn, image) END,
+        THEN struct(row_author AS author, row_epoch AS hub_epoch, csn, image) END,
       CASE WHEN kind = 'refresh' AND NOT {gone} THEN struct(hub_epoch, place) END
     ) AS sent,
     collect_set(
       CASE WHEN kind = 'refresh'
-        THEN struct(`to` AS rid, hub_epoch AS epoch, `offset` AS `offset`,
-          cause = '{whole}' AS whole) END
+        THEN struct(`to` AS rid, hub_epoch, `offset` AS `offset`,
+          cause = '{whole}' AS rejects_transaction) END
     ) AS realign
   FROM delta.`{changelog}`
   WHERE hub_epoch > {after} AND hub_epoch <= {to} AND (verdict = 'accepted' OR kind = 'refresh')
@@ -36,14 +36,14 @@ USING (
 ) AS s
 ON t.`table` = s.`table` AND t.`key` = s.`key`
 WHEN MATCHED THEN UPDATE SET
-  author = CASE WHEN s.written.epoch > t.epoch THEN s.written.author ELSE t.author END,
-  csn = CASE WHEN s.written.epoch > t.epoch THEN s.written.csn ELSE t.csn END,
-  image = CASE WHEN s.written.epoch > t.epoch THEN s.written.image ELSE t.image END,
-  epoch = CASE WHEN s.written.epoch > t.epoch THEN s.written.epoch ELSE t.epoch END,
+  author = CASE WHEN s.written.hub_epoch > t.hub_epoch THEN s.written.author ELSE t.author END,
+  csn = CASE WHEN s.written.hub_epoch > t.hub_epoch THEN s.written.csn ELSE t.csn END,
+  image = CASE WHEN s.written.hub_epoch > t.hub_epoch THEN s.written.image ELSE t.image END,
+  hub_epoch = greatest(s.written.hub_epoch, t.hub_epoch),
   realign = {undominated}
-WHEN NOT MATCHED THEN INSERT (`table`, `key`, author, epoch, csn, image, realign) VALUES (
+WHEN NOT MATCHED THEN INSERT (`table`, `key`, author, hub_epoch, csn, image, realign) VALUES (
   s.`table`, s.`key`,
-  coalesce(s.written.author, s.sent.author, 0), coalesce(s.written.epoch, s.sent.epoch, 0),
+  coalesce(s.written.author, s.sent.author, 0), coalesce(s.written.hub_epoch, s.sent.hub_epoch, 0),
   coalesce(s.written, s.sent).csn, coalesce(s.written, s.sent).image,
   {undominated_of_new}
 )
@@ -56,8 +56,8 @@ sort_array(filter(
   {realigns},
   x -> NOT exists(
     {realigns},
-    y -> y.rid = x.rid AND y.epoch >= x.epoch AND y.`offset` <= x.`offset`
-      AND (y.whole OR NOT x.whole) AND y <> x
+    y -> y.rid = x.rid AND y.hub_epoch >= x.hub_epoch AND y.`offset` <= x.`offset`
+      AND (y.rejects_transaction OR NOT x.rejects_transaction) AND y <> x
   )
 ))
 """
@@ -65,8 +65,8 @@ _KNOWN_AND_NEW = "array_union(coalesce(t.realign, array()), s.realign)"
 
 
 _TRUNCATE = """
-UPDATE delta.`{rows}` SET author = {author}, epoch = {epoch}, csn = '{csn}', image = NULL
-WHERE `table` = {table} AND epoch < {epoch}
+UPDATE delta.`{rows}` SET author = {author}, hub_epoch = {hub_epoch}, csn = '{csn}', image = NULL
+WHERE `table` = {table} AND hub_epoch < {hub_epoch}
 """
 
 
@@ -101,7 +101,7 @@ def _gone(truncates: Mapping[str, tuple[Truncation, int]]) -> str:
     """The condition that an entry stands before a truncate of its table."""
     before = [
         f"(`table` = {_literal(table)} AND"
-        f" struct(hub_epoch, place) < struct({one.epoch}L, {place}L))"
+        f" struct(hub_epoch, place) < struct({one.hub_epoch}L, {place}L))"
         for table, (one, place) in truncates.items()
     ]
     return f"({' OR '.join(before)})" if before else "false"

@@ -67,10 +67,7 @@ CHANGELOG = pa.schema(
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),
-        (
-            "row_author",
-            pa.int32(),
-        ),  # the row judged against, or as it is sent; 0: nobody
+        ("row_author", pa.int32()),
         ("row_epoch", pa.int64()),
         ("row_csn", pa.string()),
         ("realign_epoch", pa.int64()),
@@ -97,9 +94,10 @@ CONFLICTS = pa.schema(
         ("loser_csn", pa.string()),
         ("loser_rid", pa.int32()),
         ("loser_epoch", pa.int64()),
+        ("loser_hub_epoch", pa.int64()),
         ("winner_csn", pa.string()),
         ("winner_rid", pa.int32()),
-        ("winner_epoch", pa.int64()),
+        ("winner_hub_epoch", pa.int64()),
         ("row_epoch", pa.int64()),
         ("mre", pa.int64()),
         ("reflected_epoch", pa.int64()),
@@ -191,27 +189,22 @@ CONFIG = pa.schema(
     ]
 )
 
+_REALIGN = [
+    ("rid", pa.int32()),
+    ("hub_epoch", pa.int64()),
+    ("offset", pa.int64()),
+    ("rejects_transaction", pa.bool_()),  # it went with its transaction
+]
+
 ROWS = pa.schema(
     [
         ("table", pa.string()),
         ("key", pa.string()),
         ("author", pa.int32()),
-        ("epoch", pa.int64()),
+        ("hub_epoch", pa.int64()),
         ("csn", pa.string()),
         ("image", pa.string()),
-        (
-            "realign",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("rid", pa.int32()),
-                        ("epoch", pa.int64()),
-                        ("offset", pa.int64()),
-                        ("whole", pa.bool_()),  # it went with its transaction
-                    ]
-                )
-            ),
-        ),
+        ("realign", pa.list_(pa.struct(_REALIGN))),
     ]
 )
 
@@ -228,7 +221,7 @@ _SESSION = pa.struct(
 
 _FLOOR = pa.struct(
     [
-        ("epoch", pa.int64()),
+        ("hub_epoch", pa.int64()),
         ("offset", pa.int64()),  # of the hello that reported the loss
         ("after", pa.string()),  # its own changes above this one, and up to `upto`, are given back
         ("upto", pa.string()),
@@ -249,31 +242,10 @@ _REPLICA = pa.struct(
         ("stop_offset", pa.int64()),  # where reading stopped, for a replica that is stopped
         ("last_conflict_epoch", pa.int64()),
         ("last_stable_epoch", pa.int64()),  # reflected when no conflict was open
-    ]
-)
-
-_AGREEMENT = pa.struct(
-    [
-        ("name", pa.string()),
-        ("consumer", pa.int32()),
-        ("state", pa.string()),  # AgreementStatus, and its detail likewise
-        ("session", pa.string()),
-        ("own", pa.string()),
-        ("sent_epoch", pa.int64()),  # hub epoch of the last batch sent in this session: prev
-        ("sent_covers", pa.int64()),
-        ("sent_ruv", pa.list_(pa.string())),
-        ("scanned", pa.int64()),  # nothing for it in (sent_covers, scanned]
-        ("sent_at", _TIME),
-        ("acked_covers", pa.int64()),
-        ("acked_ruv", pa.list_(pa.string())),
-        ("acked_at", _TIME),
-        (
-            "send_after",
-            pa.int64(),
-        ),  # this batch publishes (send_after, send_to], or 0: none
-        ("send_to", pa.int64()),
-        ("send_prev", pa.int64()),
-        ("send_ruv", pa.list_(pa.string())),
+        ("snapshot", pa.string()),  # that its replica is publishing; empty: none
+        ("ended", pa.struct([("at", _TIME), ("unpublished", pa.int64())])),  # null: it has not
+        ("unpublished", pa.int64()),  # entries of its journal, as its agent last said
+        ("believed", pa.string()),  # its largest CSN that was no skew; empty: it was taken
     ]
 )
 
@@ -281,7 +253,7 @@ _RANGE = pa.struct(
     [
         ("table", pa.string()),
         ("after", pa.string()),  # keys above this one; null: from the first
-        ("upto", pa.string()),  # and up to this one; null: to the last
+        ("to", pa.string()),  # and up to this one; null: to the last
     ]
 )
 
@@ -312,18 +284,34 @@ _RESYNC = pa.struct(
     ]
 )
 
-_SENDING = pa.struct(
+_AGREEMENT = pa.struct(
     [
-        ("agreement", pa.string()),
+        ("name", pa.string()),
+        ("consumer", pa.int32()),
+        ("state", pa.string()),  # AgreementStatus, and its detail likewise
+        ("session", pa.string()),
+        ("own", pa.string()),
+        ("sent_epoch", pa.int64()),  # hub epoch of the last batch sent in this session: prev
+        ("sent_covers", pa.int64()),
+        ("sent_ruv", pa.list_(pa.string())),
+        ("scanned", pa.int64()),  # nothing for it in (sent_covers, scanned]
+        ("sent_at", _TIME),
+        ("acked_covers", pa.int64()),
+        ("acked_ruv", pa.list_(pa.string())),
+        ("acked_at", _TIME),
+        ("send_after", pa.int64()),  # this batch publishes (send_after, send_to], or 0: none
+        ("send_to", pa.int64()),
+        ("send_prev", pa.int64()),
+        ("send_ruv", pa.list_(pa.string())),
+        ("send_covers", pa.int64()),  # the position behind what the batch publishes
+        ("send_covers_ruv", pa.list_(pa.string())),
+        ("send_ranges", pa.list_(_RANGE)),  # ranges of keys that it publishes as a whole
         ("published", pa.int64()),  # the largest covers that was ever sent
         ("behind_at", _TIME),  # since when an acknowledgement is waited for; null: none is
         ("away_at", _TIME),  # when it last went away; null: never
         ("full", pa.bool_()),  # its next resync copies everything
         ("scans", pa.list_(pa.string())),  # tables that its next resync scans
         ("resync", _RESYNC),  # null: none
-        ("send_covers", pa.int64()),  # the position behind what the batch publishes
-        ("send_covers_ruv", pa.list_(pa.string())),
-        ("send_ranges", pa.list_(_RANGE)),  # ranges of keys that it publishes as a whole
     ]
 )
 
@@ -360,28 +348,7 @@ EPOCHS = pa.schema(
         ),
         ("undelivered", pa.list_(pa.string())),
         ("writable", pa.list_(pa.string())),
-        ("sending", pa.list_(_SENDING)),
-        (
-            "ranges",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("rid", pa.int32()),
-                        ("epoch", pa.int64()),
-                        ("keys", _RANGE),
-                        ("offset", pa.int64()),
-                        ("whole", pa.bool_()),  # it went with its transaction
-                    ]
-                )
-            ),
-        ),
-        ("snapshots", pa.map_(pa.int32(), pa.string())),
-        (
-            "goodbyes",
-            pa.map_(pa.int32(), pa.struct([("at", _TIME), ("unpublished", pa.int64())])),
-        ),
-        ("unpublished", pa.map_(pa.int32(), pa.int64())),
-        ("believed", pa.map_(pa.int32(), pa.string())),
+        ("ranges", pa.list_(pa.struct([*_REALIGN, ("keys", _RANGE)]))),
         (
             "truncates",
             pa.list_(
@@ -389,7 +356,7 @@ EPOCHS = pa.schema(
                     [
                         ("table", pa.string()),
                         ("author", pa.int32()),
-                        ("epoch", pa.int64()),
+                        ("hub_epoch", pa.int64()),
                         ("csn", pa.string()),
                         ("incarnation", pa.int64()),  # how many truncates there were
                     ]

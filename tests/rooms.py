@@ -56,6 +56,10 @@ MAY_IMPORT = {
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
         *("streaming.stages.recipients", "streaming.stages.tracked"),
     ),
+    "streaming/terminal": (
+        *("streaming.core", "streaming.facts.documents", "streaming.terminal"),
+        "connectors.failure",
+    ),
     "streaming/metrics": (
         *("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),
         "connectors.agent.metrics",

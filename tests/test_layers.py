@@ -25,7 +25,6 @@ OWN_JSON = {
     ),
     *(
         "streaming/cli/start/config.py",
-        "streaming/config/config.py",
         "streaming/config/history.py",
         "streaming/replay/what_if.py",
     ),

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from checkpoints.commit.resyncs import (
-    position_sent,
-    realign_of,
+    range_of,
+    range_row,
     realign_row,
-    sending_row,
-    with_sending,
+    realigned_range,
+    resync_of,
+    resync_row,
 )
 from checkpoints.format_number import FORMAT
 from checkpoints.times import ms_of, time_of
@@ -25,7 +26,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
 from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.resync import PagePart, PlannedPage
+from streaming.core.tracking.resync import PlannedPage
 
 PLAN = "plan"
 COMMIT = "commit"
@@ -63,6 +64,11 @@ class Plan:
         """Topic -> [first, end) of the offsets that the batch reads, where there are any."""
         ends, first = self.offsets_to.items(), self.offsets_from
         return {topic: (first[topic], end) for topic, end in ends if end > first[topic]}
+
+    @property
+    def records(self) -> int:
+        """How many offsets it reads."""
+        return sum(end - first for first, end in self.named.values())
 
     def without(self, losses: Mapping[str, TopicLoss]) -> "Plan":
         """The plan that reads nothing of these topics and goes on at what there is of them."""
@@ -122,7 +128,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "rows_epoch": last.rows_epoch,
         "versions": list(plan.versions.items()),
         "pages": [
-            {"agreement": page.agreement, "parts": [part._asdict() for part in page.parts]}
+            {"agreement": page.agreement, "parts": [range_row(part) for part in page.parts]}
             for page in plan.pages
         ],
         "undelivered": list(plan.undelivered),
@@ -132,7 +138,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
 
 def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
     """The plan that a row holds; StateError if it takes a command that is not among `commands`."""
-    taken: list[int] = row["commands"] or []
+    taken: list[int] = row["commands"]
     unknown = [number for number in taken if number not in commands]
     if unknown:
         raise StateError(
@@ -146,15 +152,15 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         dict(row["offsets_from"]),
         dict(row["offsets"]),
         tuple(commands[number] for number in taken),
-        dict(row["versions"] or ()),
-        dict(row["topic_ids"] or ()),
-        dict(row.get("input_lost") or ()),
+        dict(row["versions"]),
+        dict(row["topic_ids"]),
+        dict(row["input_lost"]),
         tuple(
-            PlannedPage(page["agreement"], tuple(PagePart(**part) for part in page["parts"]))
-            for page in row.get("pages") or ()
+            PlannedPage(page["agreement"], tuple(range_of(part) for part in page["parts"]))
+            for page in row["pages"]
         ),
-        tuple(row.get("undelivered") or ()),
-        tuple(row.get("writable") or ()),
+        tuple(row["undelivered"]),
+        tuple(row["writable"]),
     )
 
 
@@ -186,12 +192,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "counts": list(checkpoint.counts.items()),
         "totals": list(checkpoint.totals.items()),
         "versions": list(checkpoint.versions.items()),
-        "sending": [sending_row(a, state.to_send.get(n)) for n, a in state.agreements.items()],
         "ranges": [realign_row(one) for one in state.ranges],
-        "snapshots": [(r.rid, r.snapshot) for r in state.replicas.values() if r.snapshot],
-        "goodbyes": [(r.rid, _end_row(r.ended)) for r in state.replicas.values() if r.ended],
-        "unpublished": [(r.rid, r.unpublished) for r in state.replicas.values() if r.unpublished],
-        "believed": [(r.rid, r.believed) for r in state.replicas.values() if r.believed],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
     }
 
@@ -199,25 +200,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
 def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
     check_format(row["format"])
-    telling = dict(row.get("snapshots") or ())
-    ended = dict(row.get("goodbyes") or ())
-    unpublished = dict(row.get("unpublished") or ())
-    believed = dict(row.get("believed") or ())
-    replicas = [
-        replace(
-            _replica(r),
-            snapshot=telling.get(r["rid"]),
-            ended=_end_of(ended.get(r["rid"])),
-            unpublished=unpublished.get(r["rid"], 0),
-            believed=believed.get(r["rid"], ""),
-        )
-        for r in row["replicas"] or ()
-    ]
-    sending = {one["agreement"]: one for one in row.get("sending") or ()}
-    agreements = [
-        with_sending(_agreement(a), sending.get(a["name"]), row["hub_epoch"])
-        for a in row["agreements"] or ()
-    ]
+    replicas = [_replica(r) for r in row["replicas"]]
+    agreements = [_agreement(a) for a in row["agreements"]]
     state = HubState(
         row["generation"],
         row["replicageneration"],
@@ -228,9 +212,9 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         row["purge_epoch"],
         {r.rid: r for r in replicas},
         {a.name: a for a in agreements},
-        _to_send(row["agreements"] or (), sending),
-        ranges=tuple(realign_of(one) for one in row.get("ranges") or ()),
-        truncations=dict(_truncation(one) for one in row.get("truncates") or ()),
+        _to_send(row["agreements"]),
+        ranges=tuple(realigned_range(one) for one in row["ranges"]),
+        truncations=dict(_truncation(one) for one in row["truncates"]),
     )
     return Checkpoint(
         state,
@@ -243,21 +227,16 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         dict(row["counts"]),
         dict(row["totals"]),
         dict(row["versions"]),
-        dict(row.get("recreated") or ()),
+        dict(row["recreated"]),
     )
 
 
 def check_format(written: int) -> None:
     """StateError, with what to do, if this version does not work on a state of this format."""
-    if written > FORMAT:
+    if written != FORMAT:
         raise StateError(
             f"the state was written in format {written}, this hub knows {FORMAT}:"
-            " run the newer version"
-        )
-    if written < FORMAT:
-        raise StateError(
-            f"the state was written in format {written}, and this version works on {FORMAT}:"
-            " `slackwater migrate` says what it would change, and makes a state of this format"
+            " run the version that wrote it, or a newer one"
         )
 
 
@@ -298,6 +277,10 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
         "stop_offset": replica.stop_offset,
         "last_conflict_epoch": replica.last_conflict_epoch,
         "last_stable_epoch": replica.last_stable_epoch,
+        "snapshot": replica.snapshot or "",
+        "ended": _end_row(replica.ended) if replica.ended else None,
+        "unpublished": replica.unpublished,
+        "believed": replica.believed,
     }
 
 
@@ -310,7 +293,6 @@ def _end_of(row: Mapping[str, Any] | None) -> AgentEnd | None:
 
 
 def _replica(row: Mapping[str, Any]) -> ReplicaState:
-    """Parse what a replica's struct holds; what stands in columns of its own is left out."""
     sessions = tuple(
         Session(
             s["id"],
@@ -333,6 +315,10 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
         row["stop_offset"],
         row["last_conflict_epoch"],
         row["last_stable_epoch"],
+        snapshot=row["snapshot"] or None,
+        ended=_end_of(row["ended"]),
+        unpublished=row["unpublished"],
+        believed=row["believed"],
     )
 
 
@@ -356,6 +342,15 @@ def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict
         "send_to": sends.to,
         "send_prev": sends.prev,
         "send_ruv": sends.known.text(),
+        "send_covers": sends.position.covers,
+        "send_covers_ruv": sends.position.ruv.text(),
+        "send_ranges": [range_row(one) for one in sends.ranges],
+        "published": agreement.published,
+        "behind_at": time_of(agreement.behind_ms) if agreement.behind_ms else None,
+        "away_at": time_of(agreement.away_ms) if agreement.away_ms else None,
+        "full": agreement.is_full,
+        "scans": sorted(agreement.scans),
+        "resync": resync_row(agreement.resync) if agreement.resync else None,
     }
 
 
@@ -374,12 +369,16 @@ def _agreement(row: Mapping[str, Any]) -> AgreementState:
         row["acked_covers"],
         parse_ruv(row["acked_ruv"]),
         ms_of(row["acked_at"]),
+        published=row["published"],
+        behind_ms=ms_of(row["behind_at"]) if row["behind_at"] else 0,
+        away_ms=ms_of(row["away_at"]) if row["away_at"] else 0,
+        is_full=row["full"],
+        scans=frozenset(row["scans"]),
+        resync=resync_of(row["resync"]) if row["resync"] else None,
     )
 
 
-def _to_send(
-    rows: Iterable[Mapping[str, Any]], sending: Mapping[str, Mapping[str, Any]]
-) -> dict[str, SendRange]:
+def _to_send(rows: Iterable[Mapping[str, Any]]) -> dict[str, SendRange]:
     """Agreement -> what the batch publishes to it, of those to which it publishes something."""
     return {
         row["name"]: SendRange(
@@ -387,7 +386,8 @@ def _to_send(
             row["send_to"],
             row["send_prev"],
             parse_ruv(row["send_ruv"]),
-            *position_sent(row, sending.get(row["name"])),
+            CoveredPosition(row["send_covers"], parse_ruv(row["send_covers_ruv"])),
+            tuple(range_of(one) for one in row["send_ranges"]),
         )
         for row in rows
         if row["send_to"] != _NOTHING.to

@@ -20,7 +20,7 @@ from checkpoints.commit.epochs import (
     plan_row,
 )
 from checkpoints.commit.faults import FaultHook, FaultPoint, no_fault
-from checkpoints.commit.state_format import newest
+from checkpoints.commit.state_format import format_of
 from checkpoints.root import open_delta
 from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import SCHEMAS, TableName
@@ -213,8 +213,8 @@ def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:
 
     StateError, before anything is altered, if the state is of another format.
     """
-    if (written := newest(store.root)) is not None:
-        check_format(written.format)
+    if (written := format_of(store.root)) is not None:
+        check_format(written)
     store.create()
     store.append_once(
         TableName.EPOCHS, rows_of(TableName.EPOCHS, [commit_row(genesis, hub)]), KEY, 1

@@ -116,8 +116,7 @@ def manifest(place: StateRoot) -> Backup:
     if made.format != FORMAT:
         raise StateError(
             f"the backup in {place} has format {made.format}, and this version restores {FORMAT}:"
-            " restore it with the version that made it; an older state is then brought to this"
-            " format by `slackwater migrate`"
+            " restore it with the version that made it"
         )
     return made
 

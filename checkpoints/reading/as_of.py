@@ -23,7 +23,7 @@ STANDING = pa.schema(
     [
         ("key", pa.string()),
         ("author", pa.int32()),
-        ("epoch", pa.int64()),
+        ("hub_epoch", pa.int64()),
         ("csn", pa.string()),
         ("image", pa.string()),
     ]

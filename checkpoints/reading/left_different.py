@@ -3,32 +3,12 @@
 `t` is `quarantine`, `c` the changelog, and of TAKEN_HELLOS `t` is `events`.
 """
 
-IS_OLD = "t.csn IS NULL AND t.invalid IS NULL"
-IS_OLD_WITHOUT_KIND = "t.csn IS NULL"
-"""An earlier version kept the record, so only its bytes say what it was."""
-
-WITH_KIND = f"t.kind, t.op, {IS_OLD} AS is_old"
-"""What a record was. Never its bytes: those of a million records fit no memory."""
-
-WITHOUT_KIND = f"""CAST(NULL AS VARCHAR) AS kind, CAST(NULL AS VARCHAR) AS op,
-        {IS_OLD_WITHOUT_KIND} AS is_old"""
-"""The same of a state on which no hub of this version has worked yet."""
-
 UNNAMED = """
-    SELECT rid, reason, batch, kind, is_old, count(*) AS count, min(id) AS id, min("time") AS since
+    SELECT rid, reason, batch, kind, count(*) AS count, min(id) AS id, min("time") AS since
     FROM ({kept}) AS k WHERE coalesce(k."table", '') = '' AND ({still})
-    GROUP BY rid, reason, batch, kind, is_old, {each} ORDER BY batch, rid, id
+    GROUP BY rid, reason, batch, kind{each} ORDER BY batch, rid, id
 """
-"""The kept records that name no table, counted; `each`: EACH_OLD, or "id" for one by one."""
-
-EACH_OLD = "CASE WHEN is_old THEN id END"
-"""Those of earlier versions one by one: their bytes decide on each."""
-
-OLD_VALUES = """
-    SELECT t.id, t.value FROM t
-    WHERE t.action = 'kept' AND {is_old} AND coalesce(t."table", '') = '' AND t.batch <= {batch}
-"""
-"""The bytes of the records of earlier versions that name no table."""
+"""The kept records that name no table, counted; `each`: ", id" for one by one."""
 
 NOT_SET_RIGHT = """
     SELECT k.* FROM (SELECT * FROM ({kept}) WHERE coalesce("table", '') <> '') AS k
@@ -94,7 +74,7 @@ NEWEST_OF_EACH_ROW = """
 """Of several records of a row the newest; without a key each record is a row of its own."""
 
 FIRST_KEPT = """
-    SELECT min(batch) AS batch, max(reason = 'session') AS has_session, max(is_old) AS has_old
+    SELECT min(batch) AS batch, max(reason = 'session') AS has_session
     FROM ({kept})
 """
 """The batch of the oldest record that is kept: what was before it sets nothing right."""

@@ -13,14 +13,15 @@ import pyarrow.dataset as ds
 
 from checkpoints import query
 from checkpoints.commit.epochs import COMMIT, ruvs_of
+from checkpoints.commit.resyncs import realign_of
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.batch.sending import WHOLE, EpochMark
 from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner
-from streaming.core.model.change import Op, RowKey
+from streaming.core.model.change import NOBODY, Op, RowKey
 from streaming.core.model.csn import rid_of
-from streaming.core.model.row import Realign, RowState, readable
+from streaming.core.model.row import Realign, RowState
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.records.record import Reason
 from streaming.core.replay.fold import after_change, after_refresh
@@ -107,16 +108,10 @@ def rows(store: StateStore, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
 
 
 def materialized(row: Mapping[str, Any]) -> RowState:
-    """The row that a row of `rows` holds."""
+    """The row that a row of `rows` holds; of a key that has none, all is null."""
     image = row["image"]
-    return RowState(
-        row["author"],
-        row["epoch"],
-        row["csn"],
-        image is not None,
-        readable(image),
-        _realigns(row),
-    )
+    author, hub_epoch = row["author"] or NOBODY, row["hub_epoch"] or 0
+    return RowState(author, hub_epoch, row["csn"], image is not None, image, _realigns(row))
 
 
 def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:
@@ -131,9 +126,7 @@ def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:
 
 
 def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
-    return tuple(
-        Realign(r["rid"], r["epoch"], r["offset"], r["whole"]) for r in row["realign"] or ()
-    )
+    return tuple(realign_of(one) for one in row["realign"] or ())
 
 
 class Images:
@@ -174,17 +167,17 @@ def images(
     there = {key: row for key, row in versions.items() if row.exists}
     found = {key: kept.of(row) for key, row in there.items()}
     missing = {key: there[key] for key, image in found.items() if image is None}
-    older = [key for key, row in missing.items() if row.epoch <= rows_epoch]
-    recent = {key: row for key, row in missing.items() if row.epoch > rows_epoch and row.csn}
+    older = [key for key, row in missing.items() if row.hub_epoch <= rows_epoch]
+    recent = {key: row for key, row in missing.items() if row.hub_epoch > rows_epoch and row.csn}
     found.update({key: row.image for key, row in rows(store, older).items()})
     if recent:
         where = (
-            among("hub_epoch", sorted({row.epoch for row in recent.values()}))
+            among("hub_epoch", sorted({row.hub_epoch for row in recent.values()}))
             & among("csn", [row.csn for row in recent.values()])
             & (ds.field("verdict") == Verdict.ACCEPTED.value)
         )
         changes = store.read(TableName.CHANGELOG, where, ["csn", "image"]).to_pylist()
-        by_csn = {change["csn"]: readable(change["image"]) for change in changes}
+        by_csn = {change["csn"]: change["image"] for change in changes}
         found.update({key: by_csn[row.csn] for key, row in recent.items()})
     return found
 
@@ -295,7 +288,7 @@ def told(
             sent = RowState(rid, epoch, csn, exists)
             new = Realign(to, hub_epoch, offset, cause == WHOLE)
             state[row] = after_refresh(old or UNKNOWN, sent, new)
-        elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.epoch):
+        elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.hub_epoch):
             state[row] = after_change(old or UNKNOWN, rid, hub_epoch, csn, exists=exists)
     return state
 
@@ -307,7 +300,11 @@ def _truncated(
     state: Mapping[RowKey, RowState],
 ) -> dict[RowKey, RowState]:
     """The rows of a table that a truncate took, of those that are known at its place."""
-    older = {k: row for k, row in before.items() if k[0] == table and row.epoch < truncation.epoch}
+    older = {
+        k: row
+        for k, row in before.items()
+        if k[0] == table and row.hub_epoch < truncation.hub_epoch
+    }
     written = {k: row for k, row in state.items() if k[0] == table}
     return {key: truncation.tombstone(row) for key, row in (older | written).items()}
 

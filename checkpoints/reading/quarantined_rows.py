@@ -1,27 +1,18 @@
 """The rows of records in quarantine: which differ at their origin, which hold a newer write."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
-from deltalake import DeltaTable
-
-from checkpoints.query import among, each, records
+from checkpoints.query import among, each
 from checkpoints.reading.left_different import (
-    EACH_OLD,
     FIRST_KEPT,
     IS_LATER,
     IS_NEWER,
-    IS_OLD,
-    IS_OLD_WITHOUT_KIND,
     NEWEST_OF_EACH_ROW,
     NOT_JUDGED,
     NOT_SET_RIGHT,
-    OLD_VALUES,
     TAKEN_HELLOS,
     UNNAMED,
-    WITH_KIND,
-    WITHOUT_KIND,
     WRITTEN_SINCE,
 )
 from checkpoints.reading.new_starts import TakenHello, last_starts
@@ -32,11 +23,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import Table
 from streaming.core.records.images import row_named
-from streaming.core.records.members import parse
-from streaming.core.records.written_rows import kind_writes_rows, writes_rows
-
-ROWS_AT_ONCE = 1_000
-"""How many of the rows are in memory at a time."""
+from streaming.core.records.written_rows import writes_rows
 
 _NEVER = (0, 0)
 
@@ -71,14 +58,10 @@ def quarantined_rows(
     )
     ranges = SentRanges(_sent_ranges(reader, since), sent, tables)
     starts = last_starts(_taken_hellos(reader, since))
-    found = (
-        row
-        for row in _each(reader, NEWEST_OF_EACH_ROW.format(left=left))
-        if not ranges.set_right(row)
-        and starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
-    )
-    while part := [*islice(found, ROWS_AT_ONCE)]:
-        yield from _without_gone(reader, part, tables)
+    for row in _each(reader, NEWEST_OF_EACH_ROW.format(left=left)):
+        is_of_now = starts.get(row["rid"], _NEVER) <= (row["batch"], row["offset"])
+        if is_of_now and not ranges.set_right(row) and not _deletes_nothing(row, tables):
+            yield row
 
 
 def unnamed_records(
@@ -90,9 +73,9 @@ def unnamed_records(
 ) -> Iterator[dict[str, Any]]:
     """Kept records that name no table and may have written any row; the oldest first.
 
-    `count`: how many of a replica, reason and batch, of which `id` is one; of earlier versions each
-    is for itself. What they wrote is unknown: only ranges over all rows of all tables set it right,
-    or a new start on an emptied database.
+    `count`: how many of a replica, reason and batch, of which `id` is one. What they wrote is
+    unknown: only ranges over all rows of all tables set it right, or a new start on an emptied
+    database.
     """
     first, table = _first_kept(reader), reader.table(TableName.QUARANTINE)
     if first is None or table is None:
@@ -105,21 +88,11 @@ def unnamed_records(
         for rid, (batch, offset) in starts.items()
     ]
     still = f"NOT ({' OR '.join(gone) or 'false'})"
-    sql = UNNAMED.format(
-        kept=_still_kept(reader), still=still, each="id" if one_by_one else EACH_OLD
-    )
-    harmless = _without_rows(reader, table) if first["has_old"] else frozenset()
+    sql = UNNAMED.format(kept=_still_kept(reader), still=still, each=", id" if one_by_one else "")
     for row in each(table, sql):
-        is_harmless = row["id"] in harmless or not kind_writes_rows(row["kind"])
-        if not is_harmless and not ranges.set_right({**row, "table": None, "key": None}):
+        is_set_right = ranges.set_right({**row, "table": None, "key": None})
+        if writes_rows(row["kind"]) and not is_set_right:
             yield row
-
-
-def _without_rows(reader: Reader, table: DeltaTable) -> frozenset[str]:
-    """The ids of the records of earlier versions that wrote no row, by their bytes."""
-    is_old = IS_OLD if _has_kinds(reader) else IS_OLD_WITHOUT_KIND
-    sql = OLD_VALUES.format(is_old=is_old, batch=reader.batch)
-    return frozenset(row["id"] for row in each(table, sql) if not writes_rows(row["value"]))
 
 
 def _first_kept(reader: Reader) -> dict[str, Any] | None:
@@ -144,13 +117,7 @@ def _each(reader: Reader, sql: str) -> Iterator[dict[str, Any]]:
 
 def _still_kept(reader: Reader) -> str:
     """A query for the records that are in quarantine, and what each was."""
-    return reader.still_kept(WITH_KIND if _has_kinds(reader) else WITHOUT_KIND)
-
-
-def _has_kinds(reader: Reader) -> bool:
-    """Return whether the table has the columns that say what a record was."""
-    table = reader.table(TableName.QUARANTINE)
-    return table is not None and "kind" in {field.name for field in table.schema().fields}
+    return reader.still_kept("t.kind, t.op")
 
 
 def _taken_hellos(reader: Reader, since: int) -> Iterator[TakenHello]:
@@ -167,25 +134,11 @@ def _sent_ranges(reader: Reader, since: int) -> list[dict[str, Any]]:
     return reader.query(TableName.CHANGELOG, sql)
 
 
-def _without_gone(
-    reader: Reader, rows: list[dict[str, Any]], tables: Mapping[str, Table]
-) -> list[dict[str, Any]]:
-    """Leave out the deletes of keys that name no row at the hub: nobody has such a row."""
-    odd = [row for row in rows if names_no_row(row["table"], row["key"], tables)]
-    gone = {row["id"] for row in odd if row["op"] == Op.DELETE}
-    old = [row["id"] for row in odd if row["kind"] is None]
-    if old:
-        where = [among("id", old), "action = 'kept'"]
-        found = reader.read(TableName.QUARANTINE, columns=("id", "value"), where=where)
-        gone |= {row["id"] for row in records(found) if _is_delete(row["value"])}
-    return [row for row in rows if row["id"] not in gone]
+def _deletes_nothing(row: Mapping[str, Any], tables: Mapping[str, Table]) -> bool:
+    """Return whether it deletes a key that names no row at the hub: nobody has such a row."""
+    return row["op"] == Op.DELETE and names_no_row(row["table"], row["key"], tables)
 
 
 def names_no_row(table: str | None, key: str | None, tables: Mapping[str, Table]) -> bool:
     """Return whether this is a key by which the hub cannot have a row of the table."""
     return bool(table in tables and table and key and row_named(table, key, tables) is None)
-
-
-def _is_delete(value: bytes | None) -> bool:
-    fields = parse(value or b"")
-    return isinstance(fields, Mapping) and fields.get("op") == Op.DELETE

@@ -24,7 +24,6 @@ from checkpoints.query import (
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import StateError
-from streaming.core.records.quarantine_budget import KeptSum
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -281,16 +280,6 @@ class Reader:
         counted = 'count("table")' if named else "count(*)"
         sql = f"SELECT reason, {counted} AS count FROM ({self.still_kept()}) GROUP BY reason"  # noqa: S608
         return {row["reason"]: row["count"] for row in self.query(TableName.QUARANTINE, sql)}
-
-    def quarantine_sums(self) -> dict[int, KeptSum]:
-        """Rid -> its records that are kept, neither released nor dropped, and their bytes here."""
-        size = "octet_length(encode(t.value, 'hex')) / 2 AS size"
-        sql = f"""
-            SELECT rid, count(*) AS records, coalesce(sum(size), 0) AS bytes
-            FROM ({self.still_kept(size)}) GROUP BY rid
-        """  # noqa: S608
-        found = self.query(TableName.QUARANTINE, sql)
-        return {row["rid"]: KeptSum(row["records"], row["bytes"]) for row in found}
 
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""

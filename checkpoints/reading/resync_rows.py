@@ -33,7 +33,7 @@ SORTED = pa.schema(
     [
         ROWS.field("key"),
         ROWS.field("author"),
-        ROWS.field("epoch"),
+        ROWS.field("hub_epoch"),
         ROWS.field("csn"),
         ROWS.field("image"),  # null: there is no such row
         ROWS.field("realign"),
@@ -55,14 +55,13 @@ def sort_rows(
 ) -> "SortedRows":
     """Sort the rows of a table in order of keys, into a folder of the state root.
 
-    With `tracked` (key, and the hub epoch `tracked` of its version) those keys only. A row whose
-    image cannot be read (core/model/row.py) is sent as a delete, so a range is without.
+    With `tracked` (key, and the hub epoch `tracked` of its version) those keys only.
     """
     with translated():
         rows = spark.read.format("delta").load(store.uri(TableName.ROWS))
         rows = rows.where(F.col("table") == table.name).drop("table")
         if tracked is None:
-            rows = rows.where(F.col("image").endswith("}"))
+            rows = rows.where(F.col("image").isNotNull())
             rows = rows.withColumn("tracked", F.lit(None).cast("bigint"))
         else:
             rows = spark.createDataFrame(tracked).join(rows, "key", "left")

@@ -8,9 +8,9 @@ from checkpoints.reading.reader import Reader
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.cli.inputs import now
-from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_json, write_line
 
 NAMED = 20
 """How many commands are listed one by one."""

@@ -64,11 +64,6 @@ COMMANDS = (
         "Make the hub's state of a backup; the hub must not run, and its state be away.",
     ),
     CommandPlace(
-        "migrate",
-        "streaming.cli.order.backup:migrate",
-        "Say what it takes to bring the state to this version's format; with FOLDER, do it there.",
-    ),
-    CommandPlace(
         "status",
         "streaming.cli.look.status:status",
         "Show the state of the hub, what needs a person first; exit 1 if something does.",
@@ -191,6 +186,6 @@ PURPOSES = {
     "Order": ("init", "pause", "resync", "resume", "abort", "retire"),
     "Repair": ("quarantine", "recover", "reinit"),
     "The past": ("rows", "diff", "blame", "sql", "export", "replay", "pin", "unpin", "pins"),
-    "The installation": ("setup", "acls", "backup", "restore", "migrate"),
+    "The installation": ("setup", "acls", "backup", "restore"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

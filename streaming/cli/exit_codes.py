@@ -6,8 +6,8 @@ from enum import IntEnum
 
 import typer
 
-from streaming.cli.output import write_error
 from streaming.core.model.errors import ConfigError, HubError, QuestionError
+from streaming.terminal.output import write_error
 
 
 class ExitCode(IntEnum):

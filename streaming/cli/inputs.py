@@ -10,7 +10,8 @@ from checkpoints.query import open_table
 from checkpoints.reading.reader import Reader, open_state
 from checkpoints.tables import TableName
 from streaming.cli.exit_codes import cannot_say
-from streaming.config.config import ENV_PREFIX, Config, load
+from streaming.config.config import ENV_PREFIX, Config
+from streaming.config.sources.load import load
 from streaming.core.access.root import StateRoot
 
 DEFAULT_CONFIG = Path("hub.toml")

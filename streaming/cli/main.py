@@ -9,8 +9,8 @@ import typer
 from streaming.cli.commands import COMMANDS, PURPOSES
 from streaming.cli.exit_codes import code_of
 from streaming.cli.lazy import group_of
-from streaming.cli.output import write_error, write_line
 from streaming.core.model.errors import HubError
+from streaming.terminal.output import write_error, write_line
 
 app = typer.Typer(
     name="slackwater",

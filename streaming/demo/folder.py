@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.cli.start.closed_services import secrets_of
-from streaming.config.config import Config, load
+from streaming.config.closed_services import secrets_of
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 
 REPLICAS = {"berlin": 1, "lisbon": 2, "oslo": 3}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from streaming.config.rights import HUB, Role, RoleOf, user_of
-from streaming.config.secret_files import FOLDER_VARIABLE
+from streaming.config.sources.secret_files import FOLDER_VARIABLE
 from streaming.demo.folder import DemoFolder
 from streaming.demo.monitor import DemoError, PartMonitor
 from streaming.demo.parts import ProcessPart

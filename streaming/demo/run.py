@@ -30,7 +30,7 @@ def main(
     """
     with PartMonitor() as monitor:
         try:
-            from streaming.config.config import STATE_FOLDER_VARIABLE  # noqa: PLC0415 see above
+            from streaming.config.sources.load import STATE_FOLDER_VARIABLE  # noqa: PLC0415 see above
             from streaming.demo.stage import perform, verify_kept  # noqa: PLC0415 see above
 
             monitor.check()

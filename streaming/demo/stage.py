@@ -10,12 +10,12 @@ from pathlib import Path
 
 from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import Topics
-from streaming.cli.output import write_json
-from streaming.cli.start.closed_services import admit, start_broker, users_of
-from streaming.config.config import ENV_PREFIX, Config, load
+from streaming.config.closed_services import admit, start_broker, users_of
+from streaming.config.config import ENV_PREFIX, Config
 from streaming.config.rights import HUB, user_of
-from streaming.config.secret_files import FOLDER_VARIABLE
 from streaming.config.sections import HttpConfig
+from streaming.config.sources.load import load
+from streaming.config.sources.secret_files import FOLDER_VARIABLE
 from streaming.core.model.errors import HubError
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
@@ -31,6 +31,7 @@ from streaming.demo.verdict.timing import read_timing, store_timing
 from streaming.demo.watch import STATE_POLL_S, is_attached, is_level, not_level
 from streaming.http.server import free_port
 from streaming.jvm.java import check_java
+from streaming.terminal.output import write_json
 
 START_S = 600.0
 LEVEL_S = 300.0

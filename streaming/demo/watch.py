@@ -1,7 +1,6 @@
 """What the hub's state says while a demonstration runs."""
 
 from checkpoints.reading.reader import Reader, open_state
-from streaming.cli.output import as_counts
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import DEFAULT_DATASET
@@ -10,6 +9,7 @@ from streaming.demo.folder import DemoFolder
 from streaming.demo.replicas.journals import last_write, published_all
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.serving import serving
+from streaming.terminal.output import as_counts
 
 STATE_POLL_S = 0.3
 """The interval at which the hub's state is read."""

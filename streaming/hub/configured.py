@@ -7,7 +7,7 @@ from streaming.config.functions import loaded
 from streaming.config.history import ConfigHistory
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
-from streaming.core.state.topology import Subscription, Topology
+from streaming.core.state.topology import Topology
 from streaming.hub.batch.settings import BatchSettings
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.publish import ChunkLimits
@@ -15,14 +15,10 @@ from streaming.stages.publish import ChunkLimits
 
 def topology_of(config: Config, *, judges: bool = True) -> Topology:
     """What the pure core needs of the configuration; users' functions only where it judges."""
-    rids = {replica.name: replica.rid for replica in config.replicas}
     tables = config.table_map()
     return Topology(
         tables,
-        {
-            a.name: Subscription(a.name, rids[a.consumer], config.tables_of(a))
-            for a in config.agreements
-        },
+        {one.name: config.subscription(one) for one in config.agreements},
         loaded(tables.values()) if judges else {},
         config.limits.reflections,
         config.limits.page_items,

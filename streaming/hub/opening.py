@@ -8,20 +8,18 @@ from checkpoints.commit.epochs import Checkpoint, Plan
 from checkpoints.commit.faults import FaultHook
 from checkpoints.commit.finishing import was_begun
 from checkpoints.commit.protocol import Ledger, create_state, open_ledger
-from checkpoints.commit.state_format import newest
+from checkpoints.commit.state_format import format_of
 from checkpoints.config import (
     commands_named,
     plan_with_commands,
     settings_document,
     store_configuration,
 )
-from checkpoints.reading.reader import Reader
 from checkpoints.store import StateStore
 from connectors.kafka.last_updates import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.config.rights import HUB, needed_rights
-from streaming.core.counts import tallies
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
@@ -66,12 +64,11 @@ class Opening:
         refused where no state is leaves none, for that would be in the way of `slackwater restore`.
         """
         genesis = self._genesis(at_ms)
-        if newest(store.root) is None:
+        if format_of(store.root) is None:
             self._check_topics(genesis)
         create_state(store, genesis, name)
         ledger = open_ledger(store, name, reach)
         self._check_topics(ledger.last)
-        _count_kept(ledger)
         is_raised = self._raise_put_back(ledger)
         hub = self._finished(ledger, is_raised=is_raised)
         version = store_configuration(store, self.config.document(), at_ms)
@@ -129,8 +126,6 @@ class Opening:
 
     def _check_own_updates(self, last: Checkpoint) -> None:
         """Refuse updates topics that another hub wrote: its consumers cannot follow two."""
-        if last.state.batch and not last.topic_ids:  # an earlier version's state knows no topics
-            return
         foreign = {t: end for t, end in self.topics.sent.items() if end and t not in last.topic_ids}
         if foreign:
             found = ", ".join(f"{t} ({as_count(end, 'record')})" for t, end in foreign.items())
@@ -225,11 +220,3 @@ class Opening:
         names += [f"agreement {name}" for name in sorted(agreements)]
         if names:
             LOG.info("retired, for they are not configured any more: %s", ", ".join(names))
-
-
-def _count_kept(ledger: Ledger) -> None:
-    """Count what is kept in quarantine, in a state of an earlier version, which did not."""
-    last = ledger.last
-    if last.totals.get("quarantined") and not tallies.kept_sums(last.totals):
-        sums = Reader(ledger.store.root, last, None, ledger.hub).quarantine_sums()
-        ledger.last = replace(last, totals={**last.totals, **tallies.kept_records(sums)})

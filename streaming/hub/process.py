@@ -18,7 +18,7 @@ from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.functions import check_modules
 from streaming.config.history import check_history, config_history
-from streaming.config.live import with_options
+from streaming.config.sources.live import with_options
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.secret_names import secrets_of
 from streaming.facts.readiness import HubStage

@@ -28,7 +28,7 @@ from checkpoints.tables import TableName
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
-from streaming.carriers.carrier import Carrier, is_carried_by_executors
+from streaming.carriers.carrier import Carrier
 from streaming.carriers.offsets import end_offsets
 from streaming.carriers.read import stream
 from streaming.carriers.warm_up import WarmExecutors
@@ -137,9 +137,7 @@ class Service:
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:
         """Settings that know which batches the executors carry."""
-        limit = self.config.limits.driver_batch_records
-        is_local = is_local_master(self.spark.sparkContext.master or "")
-        carried = partial(is_carried_by_executors, driver_batch_records=limit, is_local=is_local)
+        carried = partial(self.source.is_carried_by_executors, limits=self.config.limits)
         return replace(settings, is_carried_by_executors=carried)
 
     def _found_topics(self, settings: BatchSettings) -> FoundTopics:

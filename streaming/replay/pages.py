@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from checkpoints.reading.resync_rows import SORTED
 from streaming.core.batch.sending import PAGE
-from streaming.core.conflict.window import Window
+from streaming.core.conflict.window import RowsAt
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.truncation import Truncations
@@ -60,9 +60,7 @@ class RecordedPages(Resyncs):
     def tracked_rows(
         self,
         pages: Iterable[ResyncPage],  # noqa: ARG002
-        window: Window,  # noqa: ARG002
-        look_up: Callable[[Collection[RowKey]], Mapping[RowKey, RowState]],  # noqa: ARG002
-        images: Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]],  # noqa: ARG002
+        standing: RowsAt,  # noqa: ARG002
     ) -> dict[RowKey, RowState]:
         """None: they are looked up with the other rows of the batch."""
         return {}
@@ -76,7 +74,7 @@ class RecordedPages(Resyncs):
         """The ranges of a page; their rows were published, and stand in no log."""
         for one in page.parts:
             if one.kind.is_whole:
-                yield KeyRange(*one.part), SORTED.empty_table()
+                yield one.part, SORTED.empty_table()
 
     def _keys(self, consumer: int) -> Mapping[str, list[str]]:
         """Table -> the keys that a page sent to this consumer, in hub order."""

@@ -14,7 +14,6 @@ from checkpoints.commit.epochs import Checkpoint
 from checkpoints.commit.protocol import Ledger
 from checkpoints.reading.past import PastStore
 from streaming.core.batch.batch_judge import UNKNOWN_ROW
-from streaming.core.conflict.window import text_of, unpacked
 from streaming.core.intake.eviction import evict
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -59,11 +58,7 @@ class PastHub(Hub):
 
     def rows(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """These rows as they stand, with images; one that nobody wrote is unknown."""
-        held = {key: self.window.rows.get(text_of(key)) for key in keys}
-        known = {key: unpacked(row) for key, row in held.items() if row is not None}
-        found = self.look_up([key for key in keys if key not in known])
-        seen = self.look_up_images(known)
-        found |= {key: row._replace(image=seen.get(key)) for key, row in known.items()}
+        found = self.standing.with_images(keys)
         return {key: found.get(key, UNKNOWN_ROW) for key in keys}
 
     def start_with(self, config: ConfigThen, position: SentPosition) -> None:
@@ -103,7 +98,7 @@ class PastHub(Hub):
         after = decided.checkpoint.state
         evict(after.open, after.replicas, self.settings.pending_changes)
         for table, truncation in after.truncations.items():
-            if truncation.epoch > self.state.hub_epoch:
+            if truncation.hub_epoch > self.state.hub_epoch:
                 self.window.truncate(table, truncation)
         self.window.merge(after.hub_epoch, decided.rows)
         self.go_on(after, recorded)

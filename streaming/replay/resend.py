@@ -51,10 +51,10 @@ def _records(
 ) -> Iterator[SentRecord]:
     state, topology = commit.state, settings.topology
     one, to_send = state.agreements[name], state.to_send[name]
-    tables, floors = topology.subscriptions[name].tables, state.replicas[one.consumer].floors
-    outgoing = logged(store, topology.tables, to_send, one.consumer, tables, floors)
+    subscription, floors = topology.subscriptions[name], state.replicas[one.consumer].floors
+    outgoing = logged(store, topology.tables, to_send, subscription, floors)
     chunks = publish_stage.chunks(
-        outgoing, one, to_send, tables, state.generation, settings.chunks, floors
+        outgoing, one, to_send, subscription, state.generation, settings.chunks, floors
     )
     for chunk in chunks:
         items = len(chunk.rows)

@@ -164,7 +164,7 @@ def _rows(store: PastStore, commit: Checkpoint, audit: Audit) -> Iterator[Findin
         return
     names = store.read(TableName.CHANGELOG, columns=["table"])["table"]
     for name in pc.unique(names).drop_null().to_pylist():
-        where = [*equals({"table": name}), f"epoch <= {version.rows_epoch}"]
+        where = [*equals({"table": name}), f"hub_epoch <= {version.rows_epoch}"]
         rows = select(table, TableName.ROWS, columns=STANDING.names, where=where)
         recorded = _by_key(rows.filter(pc.is_valid(rows["image"])))
         rebuilt = _by_key(rows_of_changelog(store, name, version.rows_epoch))

@@ -7,7 +7,7 @@ window holds cannot make it concurrent. The last such change of a row becomes th
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
 
 import numpy as np
@@ -18,20 +18,12 @@ from streaming.core.batch.after import TablesAfter
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.sending import Refresh
 from streaming.core.conflict.judge import Judged
-from streaming.core.conflict.window import (
-    SEPARATOR,
-    Window,
-    WindowRow,
-    key_of,
-    packed,
-    text_of,
-    unpacked,
-)
+from streaming.core.conflict.window import SEPARATOR, RowsAt, Window, key_of, text_of
 from streaming.core.conflict.winner import Resolution
 from streaming.core.intake.intake import Intake
-from streaming.core.model.change import NOBODY, Op, RowKey
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.function import ConflictRule
-from streaming.core.model.row import Arrived, RowState
+from streaming.core.model.row import Arrived, RowState, with_image
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncations
 from streaming.core.records.arrival import Repair
@@ -44,12 +36,8 @@ LAST = 1 << 62
 
 NO_ROWS: Mapping[RowKey, RowState] = {}
 
-Rows = Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
-"""Looks up rows that the window does not hold, with images."""
 Beside = Callable[[str, Collection[str]], Iterable[RowState]]
 """Looks up what stands for the rows of a table whose keys are not known (core: `summary`)."""
-Images = Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]]
-"""Looks up the images of row versions that the window knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ class Verdicts:
     row_author: Ints
     row_epoch: Ints
     row_csn: pa.Array
-    rows: Mapping[str, WindowRow]
+    rows: Mapping[str, RowState]
     contended: Collection[RowState]
     tables: TablesAfter
 
@@ -82,10 +70,8 @@ def judge(
     eligible: pa.Table,
     intake: Intake,
     hub_epoch: int,
-    window: Window,
-    look_up: Rows,
+    standing: RowsAt,
     beside: Beside,
-    images: Images,
     earlier_resolutions: Mapping[str, Resolution],
     fetch: Fetch,
     pages: Sequence[ResyncPage] = (),
@@ -93,11 +79,12 @@ def judge(
 ) -> Verdicts:
     """Judge the eligible changes of a batch, in their order, at this hub epoch.
 
-    `eligible`: ELIGIBLE. `earlier_resolutions`: CSN -> what the user's function returned, if the
-    batch was judged before. `fetch`: fetches the images that are kept on the executors. `pages`:
-    those of resyncs that stand behind the changes; `prepared`: their tracked rows as they are
-    before the batch, where they were looked up for them.
+    `eligible`: ELIGIBLE. `standing`: the rows before the batch. `earlier_resolutions`: CSN -> what
+    the user's function returned, if the batch was judged before. `fetch`: fetches the images that
+    are kept on the executors. `pages`: those of resyncs that stand behind the changes; `prepared`:
+    their tracked rows as they are before the batch, where they were looked up for them.
     """
+    window = standing.window
     state, truncated, refused = intake.state, _truncated(eligible), intake.refused.for_judging()
     grouped = _grouped(eligible, window, state.truncations)
     parts = [one for page in pages for one in page.parts]
@@ -113,8 +100,7 @@ def judge(
     # a truncate meets the refused rows of its table too
     keys |= {row for rows in refused.values() for row in rows if row[0] in truncated}
     keys = {row for row in keys if row[1] != ALL_KEYS}
-    before = _rows_with_images(keys - prepared.keys(), window, look_up, images)
-    before = {**before, **prepared}
+    before = {**standing.with_images(keys - prepared.keys()), **prepared}
     known = {table: [key for of, key in before if of == table] for table in truncated}
     batch_judge = BatchJudge(
         before,
@@ -133,7 +119,7 @@ def judge(
     for page in pages:
         batch_judge.send_tracked(page, intake.agreements[page.agreement].consumer)
     refreshes += [(LAST, one) for one in batch_judge.take_entries() if isinstance(one, Refresh)]
-    rows.update({text_of(key): packed(row) for key, row in batch_judge.changed.items()})
+    rows.update({text_of(key): with_image(row, None) for key, row in batch_judge.changed.items()})
     after = {**before, **batch_judge.changed}.values()
     met = _rows_before(grouped, eligible, hub_epoch)
     tables = batch_judge.tables_after()
@@ -161,7 +147,7 @@ class _Grouped:
     rejecting: Bools
 
 
-_UNKNOWN: WindowRow = (NOBODY, 0, None, False, ())
+_UNKNOWN = RowState()
 
 
 def _truncated(eligible: pa.Table) -> frozenset[str]:
@@ -180,7 +166,7 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
     texts: list[str] = encoded.dictionary.to_pylist()
     known = [window.rows.get(name) for name in texts]
     met = _met(texts, known, window.edge, truncations)
-    author, epoch, csn, _, realign = zip(*met, strict=True) if known else ((),) * 5
+    author, epoch, csn, _, _, realign = zip(*met, strict=True) if known else ((),) * 6
     return _Grouped(
         texts,
         code,
@@ -198,15 +184,15 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
 
 def _met(
     names: Sequence[str],
-    known: Sequence[WindowRow | None],
+    known: Sequence[RowState | None],
     edge: int,
     truncations: Truncations,
-) -> list[WindowRow]:
+) -> list[RowState]:
     """Return the rows of these names; those that a truncate above the edge took as it left them."""
-    above = {table: one for table, one in truncations.items() if one.epoch > edge}
+    above = {table: one for table, one in truncations.items() if one.hub_epoch > edge}
     if not above:
         return [row or _UNKNOWN for row in known]
-    gone = {table: packed(one.tombstone(RowState())) for table, one in above.items()}
+    gone = {table: one.tombstone(RowState()) for table, one in above.items()}
     rows = zip(names, known, strict=True)
     return [row or gone.get(key_of(name)[0], _UNKNOWN) for name, row in rows]
 
@@ -267,7 +253,7 @@ def _floored(eligible: pa.Table, rid: Ints, mre: Ints, intake: Intake) -> Bools:
     offset, marked = ints(eligible["offset"]), np.zeros(len(rid), dtype=np.bool_)
     for replica in intake.replicas.values():
         for floor in replica.floors:
-            marked |= (rid == replica.rid) & ((mre < floor.epoch) | (offset < floor.offset))
+            marked |= (rid == replica.rid) & ((mre < floor.hub_epoch) | (offset < floor.offset))
     return marked
 
 
@@ -282,7 +268,7 @@ def _in_ranges(
     for one in intake.state.ranges:
         if only_rejecting and not one.rejects_transaction:
             continue
-        older = (rid == one.rid) & (mre < one.epoch)
+        older = (rid == one.rid) & (mre < one.hub_epoch)
         if older.any():
             marked |= older & bools(pc.equal(eligible["table"], one.range.table))
     return marked
@@ -344,7 +330,7 @@ def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:
 
 def _accept_in_bulk(
     grouped: _Grouped, uncontended: Bools, hub_epoch: int, eligible: pa.Table
-) -> dict[str, WindowRow]:
+) -> dict[str, RowState]:
     """Return the rows that the uncontended changes write: each as its last change leaves it.
 
     `uncontended`: by change.
@@ -358,10 +344,8 @@ def _accept_in_bulk(
     csns = taken["csn"].to_pylist()
     names = [grouped.names[code] for code in grouped.code[final]]
     authors = grouped.rid[final].tolist()
-    return {
-        name: (author, hub_epoch, csn, there, ())
-        for name, author, csn, there in zip(names, authors, csns, exists, strict=True)
-    }
+    fields = zip(authors, repeat(hub_epoch), csns, exists, repeat(None), repeat(()))
+    return dict(zip(names, map(RowState._make, fields), strict=True))
 
 
 def _rows_before(
@@ -416,15 +400,3 @@ def _judge_contended(
         (LAST, entry) for entry in batch_judge.take_entries() if isinstance(entry, Refresh)
     )
     return judged, refreshes
-
-
-def _rows_with_images(
-    keys: Collection[RowKey], window: Window, look_up: Rows, images: Images
-) -> Mapping[RowKey, RowState]:
-    """Return the rows of these keys as they are before the batch, with images."""
-    known = {key: row for key in keys if (row := window.rows.get(text_of(key))) is not None}
-    found = dict(look_up([key for key in keys if key not in known]))
-    states = {key: unpacked(row) for key, row in known.items()}
-    seen = images(states)
-    found.update({key: row._replace(image=seen.get(key)) for key, row in states.items()})
-    return found

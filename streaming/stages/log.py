@@ -89,7 +89,7 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
     judged = list(verdicts.judged.values())
     author, epoch = verdicts.row_author.copy(), verdicts.row_epoch.copy()
     author[places] = [j.before.author for j in judged]
-    epoch[places] = [j.before.epoch for j in judged]
+    epoch[places] = [j.before.hub_epoch for j in judged]
     realign = np.zeros(count, dtype=np.int64)
     realign[places] = [j.realign_epoch for j in judged]
     concurrent = np.zeros(count, dtype=np.bool_)
@@ -140,7 +140,7 @@ def _refresh_rows(
         "key": [one.key for one in refreshes],
         "op": [(Op.DELETE if row.image is None else Op.UPDATE).value for row in rows],
         "row_author": authors,
-        "row_epoch": [row.epoch for row in rows],
+        "row_epoch": [row.hub_epoch for row in rows],
         "row_csn": csns,
         "image": [row.image for row in rows],
         "to": [one.to for one in refreshes],
@@ -201,10 +201,11 @@ def conflicts(
         "lost": pc.if_else(row_lost, "row", "change"),
         "loser_csn": pc.if_else(row_lost, changes["row_csn"], changes["csn"]),
         "loser_rid": pc.if_else(row_lost, changes["row_author"], changes["rid"]),
-        "loser_epoch": pc.if_else(row_lost, changes["row_epoch"], changes["epoch"]),
+        "loser_epoch": pc.if_else(row_lost, pa.scalar(None, pa.int64()), changes["epoch"]),
+        "loser_hub_epoch": pc.if_else(row_lost, changes["row_epoch"], pa.scalar(None, pa.int64())),
         "winner_csn": pc.if_else(row_lost, changes["csn"], changes["row_csn"]),
         "winner_rid": pc.if_else(row_lost, changes["rid"], changes["row_author"]),
-        "winner_epoch": pc.if_else(row_lost, changes["hub_epoch"], changes["row_epoch"]),
+        "winner_hub_epoch": pc.if_else(row_lost, changes["hub_epoch"], changes["row_epoch"]),
         "reflected_epoch": changes["mre_same"],
         "same_epoch_only": pa.array([one.same_epoch_only for one in found], pa.bool_()),
         "before": pc.if_else(row_lost, pa.scalar(None, pa.string()), changes["before"]),

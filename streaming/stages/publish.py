@@ -18,8 +18,9 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import ItemType, RangeItem, Update
 from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import Bools, Ints, bools, ints, is_away
+from streaming.stages.checked import Ints, ints, is_away
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
@@ -59,18 +60,14 @@ class Outgoing:
         self._recipients = Recipients(log)
         self._ahead = _BESIDE.submit(self._encoded) if ahead else None
 
-    def for_consumer(
-        self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Sequence[Floor] = ()
-    ) -> Bools:
-        """Mark the rows that are sent to this consumer; `floors`: its own."""
-        return self._recipients.for_consumer(consumer, tables, ruv, floors)
+    def sends(self, subscription: Subscription, ruv: Ruv, floors: Sequence[Floor] = ()) -> bool:
+        """Return whether an agreement sends any of them; `floors`: its consumer's."""
+        return bool(self._recipients.of(subscription, ruv, floors).any())
 
-    def sent(
-        self, consumer: int, tables: frozenset[str], to_send: SendRange, floors: Sequence[Floor]
-    ) -> Ints:
-        """Return the numbers of the rows that a range sends to this consumer, in hub order."""
+    def sent(self, subscription: Subscription, to_send: SendRange, floors: Sequence[Floor]) -> Ints:
+        """Return the numbers of the rows that a range sends to the consumer, in hub order."""
         prepared = self._recipients, self.order
-        return sent_rows(self.log, consumer, tables, to_send, floors, prepared)
+        return sent_rows(self.log, subscription, to_send, floors, prepared)
 
     @property
     def items(self) -> pa.Array:
@@ -100,13 +97,11 @@ class OutgoingWithRanges:
         self._ranges = ranges
         self.away = outgoing.away
 
-    def sent(
-        self, consumer: int, tables: frozenset[str], to_send: SendRange, floors: Sequence[Floor]
-    ) -> Ints:
+    def sent(self, subscription: Subscription, to_send: SendRange, floors: Sequence[Floor]) -> Ints:
         """Return the numbers of the items that are sent; those of ranges follow the log's rows."""
         count = self._outgoing.log.num_rows
         behind = np.arange(count, count + len(self._ranges))
-        return np.append(self._outgoing.sent(consumer, tables, to_send, floors), behind)
+        return np.append(self._outgoing.sent(subscription, to_send, floors), behind)
 
     @cached_property
     def items(self) -> pa.Array:
@@ -170,7 +165,7 @@ def chunks(
     outgoing: Outgoing | OutgoingWithRanges,
     agreement: AgreementState,
     to_send: SendRange,
-    tables: frozenset[str],
+    subscription: Subscription,
     generation: int,
     limits: ChunkLimits,
     floors: Sequence[Floor] = (),
@@ -181,7 +176,7 @@ def chunks(
     `floors`: those of the agreement's consumer.
     They are one batch of chunks, which is sent even without an item, for its covers.
     """
-    rows = outgoing.sent(agreement.consumer, tables, to_send, floors)
+    rows = outgoing.sent(subscription, to_send, floors)
     ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
     for number, (start, end) in enumerate(ends):
         header = Update(
@@ -197,19 +192,6 @@ def chunks(
             (),
         )
         yield Chunk(header, rows[start:end])
-
-
-def readable(rows: pa.Table) -> pa.Table:
-    """Return changelog rows; one with an unreadable image (core/model/row.py) becomes a delete."""
-    image = rows["image"]
-    good = pc.fill_null(pc.ends_with(image, "}"), True)  # noqa: FBT003
-    if bools(good).all():
-        return rows
-    columns = {"image": pa.nulls(len(image), pa.string()), "op": pa.repeat("delete", len(image))}
-    for name, other in columns.items():
-        place = rows.schema.get_field_index(name)
-        rows = rows.set_column(place, rows.schema.field(name), pc.if_else(good, rows[name], other))
-    return rows
 
 
 def _items(rows: pa.Table) -> pa.Table:

@@ -16,6 +16,7 @@ from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.state.agreement_state import SendRange
+from streaming.core.state.topology import Subscription
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
 from streaming.stages.log import CHANGE, REFRESH
 
@@ -24,7 +25,7 @@ COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
 
 
 class Recipients:
-    """Changelog rows, prepared once for all consumers; `log`: COLUMNS, and possibly others."""
+    """Changelog rows, prepared once for all agreements; `log`: COLUMNS, and possibly others."""
 
     def __init__(self, log: pa.Table) -> None:
         self.is_change = bools(pc.equal(log["kind"], CHANGE))
@@ -36,15 +37,23 @@ class Recipients:
         encoded = log["table"].combine_chunks().dictionary_encode()
         self._tables: list[str] = encoded.dictionary.to_pylist()
         self._table = np.asarray(encoded.indices, dtype=np.int64)
+        self._marked: dict[str, tuple[tuple[object, ...], Bools]] = {}
 
-    def for_consumer(
-        self, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Iterable[Floor]
-    ) -> Bools:
-        """Mark the rows that are sent to this consumer.
+    def of(self, subscription: Subscription, ruv: Ruv, floors: Iterable[Floor]) -> Bools:
+        """Mark the rows that an agreement sends.
 
-        `floors`: the consumer's; the own changes that it lost are sent back to it.
+        `ruv`: the changes that its consumer has. `floors`: the consumer's; the own changes that it
+        lost are sent back to it. Asked the same of the same agreement, it answers from memory.
         """
-        served = np.array([name in tables for name in self._tables], dtype=np.bool_)
+        asked = subscription, ruv, tuple(floors)
+        known = self._marked.get(subscription.name)
+        if known is None or known[0] != asked:
+            known = self._marked[subscription.name] = asked, self._mark(*asked)
+        return known[1]
+
+    def _mark(self, subscription: Subscription, ruv: Ruv, floors: Iterable[Floor]) -> Bools:
+        consumer = subscription.consumer
+        served = np.array([subscription.sends(name) for name in self._tables], dtype=np.bool_)
         accepted = self._is_accepted & served[self._table]
         fresh = accepted & (self.rid != consumer)
         for known, largest in ruv.max_csns().items():
@@ -67,19 +76,18 @@ def hub_order(log: pa.Table) -> Ints:
 
 def sent_rows(
     log: pa.Table,
-    consumer: int,
-    tables: frozenset[str],
+    subscription: Subscription,
     to_send: SendRange,
     floors: Iterable[Floor],
     prepared: tuple[Recipients, Ints] | None = None,
 ) -> Ints:
-    """Return the numbers of the rows that a range sends to this consumer, in hub order.
+    """Return the numbers of the rows that a range sends to an agreement's consumer, in hub order.
 
     `log`: PAGE_COLUMNS of the range's hub epochs, and possibly others. `prepared`: its recipients
     and its hub order, where they are known.
     """
     recipients, order = prepared or (Recipients(log), hub_order(log))
-    found = recipients.for_consumer(consumer, tables, to_send.known, floors)
+    found = recipients.of(subscription, to_send.known, floors)
     rows = order[found[order]]
     return _last_of_rows(log, rows) if to_send.is_page else rows
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.state.topology import Subscription
 from streaming.stages.checked import bools, ints
 from streaming.stages.recipients import COLUMNS, Recipients
 
@@ -25,13 +26,13 @@ TRACKED_ROWS = pa.schema(
 
 
 def tracked_rows(
-    log: pa.Table, consumer: int, tables: frozenset[str], ruv: Ruv, floors: Iterable[Floor]
+    log: pa.Table, subscription: Subscription, ruv: Ruv, floors: Iterable[Floor]
 ) -> pa.Table:
     """Return TRACKED_ROWS of changelog rows, each row once; `log`: TRACKED_COLUMNS."""
     recipients = Recipients(log)
-    sent = recipients.for_consumer(consumer, tables, ruv, floors)
+    sent = recipients.of(subscription, ruv, floors)
     version = np.where(recipients.is_change, ints(log["hub_epoch"]), ints(log["row_epoch"]))
-    sent &= ~bools(pc.equal(log["key"], ALL_KEYS))
+    sent = sent & ~bools(pc.equal(log["key"], ALL_KEYS))
     found = log.select(["table", "key"]).append_column("tracked", pa.array(version))
     return newest([found.filter(pa.array(sent))])
 

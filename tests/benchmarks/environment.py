@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from checkpoints.commit.faults import FaultPoint
 from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import ensure_topics
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.hub.observe.view import HubView
 from streaming.hub.service import Service
 from streaming.jvm.private import jvm_pid

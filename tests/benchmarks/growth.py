@@ -122,9 +122,10 @@ def _append(store: StateStore, name: TableName, frame: DataFrame) -> None:
 def _rows(environment: BenchmarkEnvironment, count: int, base_s: int) -> DataFrame:
     """Rows 0 and on, so that the load writes over some of them."""
     return _numbered(environment, count, base_s).select(
-        *(F.lit(TABLE.name).alias("table"), "key", "author", "epoch", "csn", "image"),
+        *(F.lit(TABLE.name).alias("table"), "key", "author", "hub_epoch", "csn", "image"),
         F.expr(
-            "cast(array() as array<struct<rid int, epoch long, offset long, whole boolean>>)"
+            "cast(array() as array<struct<rid int, hub_epoch long, offset long,"
+            " rejects_transaction boolean>>)"
         ).alias("realign"),
     )
 
@@ -134,7 +135,7 @@ def _log(environment: BenchmarkEnvironment, count: int, base_s: int) -> DataFram
     there = _numbered(environment, count, base_s)
     return there.select(
         F.lit(0).cast("long").alias("batch"),
-        F.col("epoch").alias("hub_epoch"),
+        "hub_epoch",
         F.col("n").alias("place"),
         F.lit("change").alias("kind"),
         F.col("author").alias("rid"),
@@ -168,7 +169,7 @@ def _numbered(environment: BenchmarkEnvironment, count: int, base_s: int) -> Dat
         n.alias("n"),
         F.concat(F.lit('{"id":"'), text, F.lit('"}')).alias("key"),
         author.alias("author"),
-        (F.floor(n * PAST_EPOCHS / count) + 1).alias("epoch"),
+        (F.floor(n * PAST_EPOCHS / count) + 1).alias("hub_epoch"),
         F.concat(time_s, sequence, rid, F.lit("0000")).alias("csn"),
         image.alias("image"),
     )

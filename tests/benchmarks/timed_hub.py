@@ -19,7 +19,7 @@ from pathlib import Path  # noqa: E402
 
 from checkpoints.commit.faults import FaultPoint  # noqa: E402
 from checkpoints.root import local_folder  # noqa: E402
-from streaming.config.config import load  # noqa: E402
+from streaming.config.sources.load import load  # noqa: E402
 from streaming.hub.service import Service  # noqa: E402
 from streaming.jvm.java import check_java  # noqa: E402
 from streaming.jvm.private import jvm_pid  # noqa: E402

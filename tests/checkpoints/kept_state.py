@@ -20,7 +20,8 @@ from checkpoints.commit.recorded import batch_marks
 from checkpoints.format_number import FORMAT
 from checkpoints.reading.reader import open_state
 from connectors import wire
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.change import Change
 from streaming.facts.consumers.ruvs import ruv_document
 from streaming.facts.history.past_rows import past, standing_rows

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from checkpoints.reading.resync_rows import SORTED, SortedRows
 from streaming.core.tracking.ranges import KeyOrder
 
-ROW = {"author": 1, "epoch": 3, "csn": "c", "image": "{}"}
+ROW = {"author": 1, "hub_epoch": 3, "csn": "c", "image": "{}"}
 """What every row holds besides its key."""
 
 

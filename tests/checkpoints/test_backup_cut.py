@@ -17,7 +17,7 @@ from tests.harness.builders import csn
 
 def merge(written: WrittenState, epoch: int) -> None:
     """`rows` gets a row of this hub epoch; the commit that tells of it comes later."""
-    row = {"table": "t", "key": f'{{"k":"{epoch}"}}', "author": 1, "epoch": epoch}
+    row = {"table": "t", "key": f'{{"k":"{epoch}"}}', "author": 1, "hub_epoch": epoch}
     written.append(TableName.ROWS, {**row, "csn": csn(epoch, 1)})
 
 
@@ -44,5 +44,5 @@ def test_rows_that_a_hub_brings_up_meanwhile_are_copied_with_the_commit_that_tel
     copied = open_state(tmp_path / "backup").commit
     assert copied is not None
     rows = query.select(query.open_table(tmp_path / "backup", TableName.ROWS), TableName.ROWS)
-    held = max(rows["epoch"].to_pylist())
+    held = max(rows["hub_epoch"].to_pylist())
     assert copied.rows_epoch <= held <= copied.state.hub_epoch == made.hub_epoch

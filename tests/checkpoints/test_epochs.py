@@ -8,7 +8,7 @@ from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.statuses import Stop, StopReason
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import AgentEnd
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
@@ -69,26 +69,3 @@ def test_statuses_are_stored_as_the_texts_that_status_shows() -> None:
 
     assert [one["state"] for one in row["replicas"]] == ["live", "unsupported: refused", "live"]
     assert [one["state"] for one in row["agreements"]] == ["in_sync", "unsupported: refused"]
-
-
-def test_a_row_of_an_earlier_version_is_read_with_its_details() -> None:
-    """A hub that is upgraded does not read on behind the record that stopped a replica."""
-    row = row_of(replace(STATE, to_send={}))
-    row["replicas"][0] |= {"state": "unsupported: hello with lost"}
-    row["agreements"][0] |= {"state": "other_replicageneration"}
-
-    state = checkpoint_of(row).state
-
-    stopped, held = state.replicas[1], state.agreements["to-a"]
-    assert (stopped.status, stopped.detail) == (ReplicaStatus.UNSUPPORTED, "hello with lost")
-    assert (held.status, held.detail) == (AgreementStatus.OTHER_REPLICAGENERATION, "")
-
-
-def test_a_row_of_a_version_that_knew_no_journals_is_read() -> None:
-    """Its agents said nothing of what they had not published."""
-    row = row_of(STATE)
-    row["unpublished"] = row["goodbyes"] = None
-
-    replicas = checkpoint_of(row).state.replicas
-
-    assert [(one.unpublished, one.ended) for one in replicas.values()] == [(0, None)] * 3

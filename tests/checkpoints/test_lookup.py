@@ -66,10 +66,13 @@ def test_as_many_rows_are_found_as_are_asked_for(tmp_path: Path) -> None:
     unknown = [("u", key) for _, key in keys[:10]]
     state.append(
         TableName.ROWS,
-        *({"table": table, "key": key, "author": 1, "epoch": 7, "csn": "c"} for table, key in keys),
+        *(
+            {"table": table, "key": key, "author": 1, "hub_epoch": 7, "csn": "c"}
+            for table, key in keys
+        ),
     )
 
     found = rows(StateStore(tmp_path), [*keys, *unknown])
 
     assert found.keys() == set(keys)
-    assert {row.epoch for row in found.values()} == {7}
+    assert {row.hub_epoch for row in found.values()} == {7}

@@ -34,7 +34,7 @@ def state(tmp_path: Path) -> WrittenState:
         "table": "t",
         "key": KEY,
         "author": 1,
-        "epoch": 1,
+        "hub_epoch": 1,
         "csn": FIRST,
         "image": '{"v":"first"}',
     }
@@ -72,7 +72,7 @@ def test_what_blocked_a_row_before_the_window_blocks_it_still(state: WrittenStat
     ]
 
     assert [row.realign for row in found] == [BLOCKED] * 3
-    assert {(row.author, row.epoch, row.csn) for row in found} == {(2, 5, SECOND)}
+    assert {(row.author, row.hub_epoch, row.csn) for row in found} == {(2, 5, SECOND)}
 
 
 @pytest.mark.parametrize(("rows", "edge"), [(100, 0), (12, 0), (11, 1), (7, 2), (4, 3), (0, 3)])

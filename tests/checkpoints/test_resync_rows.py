@@ -242,19 +242,10 @@ def test_a_tracked_key_is_there_with_its_row_or_without(
         "key": "",
         "tracked": 0,
     }
-    assert (found[deleted]["epoch"], found[deleted]["image"]) == (2, None)
+    assert (found[deleted]["hub_epoch"], found[deleted]["image"]) == (2, None)
     for key in kept:
         number = json.loads(found[key]["image"])["n"]
         assert (found[key]["author"], found[key]["csn"]) == (3, csn(number, 3))
-
-
-def test_a_row_that_cannot_be_read_is_in_no_range(spark: SparkSession, store: StateStore) -> None:
-    """An early release accepted such images; an item that holds one is no JSON."""
-    table = Table("unreadable", ("k",), {"k": ColumnType.TEXT})
-
-    rows = sort_rows(spark, store, table, None, "sorted")
-
-    assert all_of(rows).num_rows == 0
 
 
 def test_rows_are_counted_without_tombstones(store: StateStore) -> None:

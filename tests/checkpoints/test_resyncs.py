@@ -1,9 +1,8 @@
-"""What a commit row holds of resyncs is read back, and rows of earlier versions hold none of it."""
+"""What a commit row holds of resyncs is read back."""
 
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
-from streaming.core.tracking.resync import PagePart, PlannedPage, Resync, UnackedPage
+from streaming.core.tracking.resync import PlannedPage, Resync, UnackedPage
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
 from tests.harness.examples import examples
@@ -137,7 +136,7 @@ def test_a_resync_is_read_back_as_it_was_committed(
 
 pages = st.lists(
     st.builds(
-        PlannedPage, TEXTS, st.lists(st.builds(PagePart, TEXTS, KEYS, KEYS), max_size=3).map(tuple)
+        PlannedPage, TEXTS, st.lists(st.builds(KeyRange, TEXTS, KEYS, KEYS), max_size=3).map(tuple)
     ),
     max_size=2,
 ).map(tuple)
@@ -155,32 +154,3 @@ def planned_row(planned: tuple[PlannedPage, ...]) -> dict[str, Any]:
     last = Checkpoint(state_of(agreement("to-a", 1, 3, ruv(r2=3))), {"t": 7}, {"t": "id"}, 1)
     row: dict[str, Any] = rows_of(TableName.EPOCHS, [plan_row(plan, last, "hub")]).to_pylist()[0]
     return row
-
-
-def without(row: dict[str, Any], *columns: str, is_older_table: bool) -> dict[str, Any]:
-    """A row of an earlier version, in a table that has got its columns since, or has not."""
-    left = {name: value for name, value in row.items() if name not in columns}
-    return left if is_older_table else left | dict.fromkeys(columns)
-
-
-@pytest.mark.parametrize("is_older_table", [False, True])
-def test_a_plan_of_an_earlier_version_has_no_pages(*, is_older_table: bool) -> None:
-    """It is finished as it was planned."""
-    row = without(planned_row((PlannedPage("a", ()),)), "pages", is_older_table=is_older_table)
-
-    assert plan_of(row, {}).pages == ()
-
-
-@pytest.mark.parametrize("is_older_table", [False, True])
-def test_a_commit_of_an_earlier_version_knows_no_resync(*, is_older_table: bool) -> None:
-    """Anything up to its hub epoch may have been sent: no consumer is stopped for having it."""
-    one = replace(agreement("to-a", 1, 3, ruv(r2=3)), published=4)
-    sent = SendRange(3, 4, 3, NOTHING_KNOWN, CoveredPosition(4, ruv(r2=3)))
-    row = row_of(state_of(one, sent))
-    row = without(row, "sending", "ranges", is_older_table=is_older_table)
-
-    found = checkpoint_of(row).state
-
-    assert found.agreements == {"to-a": one}
-    assert found.to_send == {"to-a": sent}
-    assert found.ranges == ()

@@ -130,6 +130,6 @@ def test_a_table_is_summed_up_for_who_truncates_it(
 
     assert at_3 == [RowState(1, 2, csn(20, 1), exists=True), RowState(realign=BLOCKED)]
     mine, theirs, blocked = sorted(at_5, reverse=True)
-    assert (mine.author, mine.epoch, mine.csn) == (2, 4, csn(4, 2))
-    assert (theirs.author, theirs.epoch, theirs.csn) == (1, 5, csn(50, 1))
+    assert (mine.author, mine.hub_epoch, mine.csn) == (2, 4, csn(4, 2))
+    assert (theirs.author, theirs.hub_epoch, theirs.csn) == (1, 5, csn(50, 1))
     assert blocked.realign == (Realign(3, 4, 7),)

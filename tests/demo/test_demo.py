@@ -14,7 +14,7 @@ import pytest
 from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.replicas.acts import WARM_UP_EPOCHS
 from streaming.demo.verdict.checks import check_evidence

@@ -12,7 +12,7 @@ from checkpoints.reading.reader import open_state
 from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.replicas.acts import AWAY, DEAD
 from streaming.demo.verdict.checks import LOST_ORIGIN, QUOTA, check_evidence

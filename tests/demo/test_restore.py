@@ -11,7 +11,7 @@ import pytest
 from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.conflict.judge import Verdict
 from streaming.demo.folder import DemoFolder
 from streaming.demo.replicas.acts import EARLY_WRITES, RESTORED

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from streaming.cli.commands import COMMANDS
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from tests.deploy.chart import (
     CHART,
     CONFIG,

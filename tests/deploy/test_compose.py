@@ -12,7 +12,7 @@ from connectors.sqlite.check import check_database
 from deploy.compose.schema import create
 from streaming.cli.commands import COMMANDS
 from streaming.config.access import access_faults
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.facts.versions import versions
 from tests.deploy.kinds import compose_schema
 from tests.test_setup import CHECKOUT

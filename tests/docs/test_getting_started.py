@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.sqlite.check import check_database
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from tests.harness.commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "getting-started.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors import wire
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import from_json, json_text, to_json

@@ -23,7 +23,6 @@ from streaming.carriers.driver import DriverCarrier
 from streaming.core.batch.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import Window, last_touched
-from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
@@ -37,6 +36,7 @@ from streaming.core.records.record import Commit, Hello, ReceivedRecord
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.membership import adopted
 from streaming.core.state.topology import Subscription, Topology
+from streaming.functions import ConflictFacts, Image, Winner
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.pipeline import process
 from streaming.hub.batch.settings import BatchSettings, Effects
@@ -396,7 +396,10 @@ def restarted(hub: Hub) -> Hub:
 def above(edge: int, window: Window) -> dict[str, object]:
     """The rows of a window above this hub epoch; what ranges block stands in the state."""
     return {
-        name: (*row[:4], {one for one in row[4] if one.epoch > edge and not one.is_of_range})
+        name: (
+            *row[:4],
+            {one for one in row.realign if one.hub_epoch > edge and not one.is_of_range},
+        )
         for name, row in window.rows.items()
         if last_touched(row) > edge
     }
@@ -464,7 +467,7 @@ def summary(entry: Judged | Refresh) -> tuple[object, ...]:
         return "refresh", entry.to, entry.key, entry.row.csn, entry.row.image, str(entry.cause)
     change, after = entry.arrived.change, entry.after
     image = after.image if entry.verdict == "accepted" else None
-    facts = (entry.before.author, entry.before.epoch, entry.before.csn, entry.realign_epoch)
+    facts = (entry.before.author, entry.before.hub_epoch, entry.before.csn, entry.realign_epoch)
     cause = entry.cause.value if entry.cause else None
     verdict = (entry.verdict.value, cause)
     return "change", change.csn, change.key, verdict, image, entry.arrived.mre, *facts

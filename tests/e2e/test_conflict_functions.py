@@ -187,13 +187,14 @@ def expected_conflict(
     at, met = judged[second.csn], judged[first.csn]
     seen = at["mre"]
     now = None if case.now is None else image(case.key, case.now)
-    change = {"csn": second.csn, "rid": second.rid, "epoch": second.epoch}
-    row = {"csn": first.csn, "rid": A, "epoch": met["hub_epoch"]}
+    change = {"csn": second.csn, "rid": second.rid}
+    row = {"csn": first.csn, "rid": A, "hub_epoch": met["hub_epoch"]}
     if case.lost == "change":
-        loser, winner, images = change, row, (second.before, second.after, first.after)
+        loser = {**change, "epoch": second.epoch, "hub_epoch": None}
+        winner, images = row, (second.before, second.after, first.after)
         names = NAMES[second.rid], NAMES[A]
     else:
-        loser, winner = row, {**change, "epoch": at["hub_epoch"]}
+        loser, winner = {**row, "epoch": None}, {**change, "hub_epoch": at["hub_epoch"]}
         names = NAMES[A], NAMES[second.rid]
         images = None, first.after, now
     expected = {

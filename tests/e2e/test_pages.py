@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from checkpoints.tables import TableName
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.facts.history.story_graph import WIDTH, graph
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.browser import Scheme, chromium, opened_page

@@ -6,7 +6,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from checkpoints.tables import TableName
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.model.table import Table
 from streaming.core.records.check import check
 from streaming.core.records.record import RecordKind

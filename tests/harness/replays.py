@@ -4,6 +4,9 @@ from pathlib import Path
 
 from checkpoints.commit.recorded import from_store
 from checkpoints.reading.past import PastStore
+from checkpoints.reading.reader import Reader
+from checkpoints.tables import TableName
+from streaming.core.records.quarantine_budget import KeptSum
 from streaming.replay.report.answer import ReplayAnswer, choose, replay
 from streaming.replay.verify import verify
 from streaming.replay.what_if import NO_CHANGE, WhatIf
@@ -39,3 +42,14 @@ def check_audit_is_sound(root: Path) -> None:
     finally:
         store.close()
     assert audit.is_sound, "\n".join(map(str, audit.findings))
+
+
+def quarantine_sums(reader: Reader) -> dict[int, KeptSum]:
+    """Rid -> its records that are kept, neither released nor dropped, and their bytes here."""
+    size = "octet_length(encode(t.value, 'hex')) / 2 AS size"
+    sql = f"""
+        SELECT rid, count(*) AS records, coalesce(sum(size), 0) AS bytes
+        FROM ({reader.still_kept(size)}) GROUP BY rid
+    """
+    found = reader.query(TableName.QUARANTINE, sql)
+    return {row["rid"]: KeptSum(row["records"], row["bytes"]) for row in found}

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streaming.config.config import load
-from streaming.config.live import live_access
+from streaming.config.sources.live import live_access
+from streaming.config.sources.load import load
 from streaming.hub.observe.served import served
 from streaming.hub.observe.view import HubView
 from tests.harness.hub_process import wait_until

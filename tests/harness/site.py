@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from checkpoints.commit.faults import FaultPoint
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.main import main
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
 from tests.harness.commits import last_commit

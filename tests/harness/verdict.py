@@ -156,10 +156,12 @@ def check_materialized(site: Site) -> None:
             versions.setdefault((change["table"], change["key"]), []).append(version)
     found = {(row["table"], row["key"]): row for row in rows_of(site.state, TableName.ROWS)}
     for key, known in versions.items():
-        row = found.get(key, {"epoch": 0, "csn": None, "image": None})
-        expected = [one for one in known if one[0] <= max(upto, row["epoch"])]
+        row = found.get(key, {"hub_epoch": 0, "csn": None, "image": None})
+        expected = [one for one in known if one[0] <= max(upto, row["hub_epoch"])]
         if expected:
-            assert (row["epoch"], row["csn"], row["image"]) == expected[-1], f"row {key} of `rows`"
+            assert (row["hub_epoch"], row["csn"], row["image"]) == expected[-1], (
+                f"row {key} of `rows`"
+            )
 
 
 def rows_of_changelog(site: Site) -> dict[Row, str]:

@@ -21,7 +21,8 @@ from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.topics import ensure_topics
 from streaming.cli.command import append_command
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import StateError

@@ -52,7 +52,7 @@ def realigned_epoch(
 ) -> int:
     """Return the largest hub epoch at which ranges realign this row for a replica; 0: none does."""
     epochs = (
-        one.epoch
+        one.hub_epoch
         for one in realigns
         if one.rid == rid and one.range.table == table and one.range.holds(key, order)
     )

@@ -75,7 +75,7 @@ def tracked(
         if not is_for(entry, consumer, tables, ruv, floors):
             continue
         row = row_of(entry)
-        version = entry.row.epoch if isinstance(entry, Refresh) else hub_epoch
+        version = entry.row.hub_epoch if isinstance(entry, Refresh) else hub_epoch
         found[row] = max(version, found.get(row, 0))
     return found
 

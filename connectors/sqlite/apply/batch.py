@@ -70,7 +70,7 @@ def apply_batch(
         try:
             check()
             _begin(connection, writers)
-            splits = splits or any(items[place].op == Op.TRUNCATE for place in ended)
+            splits = splits or any(items[place].is_of_table for place in ended)
             found = items_of(connection, writers, batch.items, each_row=splits)
             if found != items:  # somebody wrote before this transaction began, or it splits now
                 items, ended = found, {}

@@ -16,7 +16,6 @@ from connectors.sqlite.apply.blockers import RowName, Ways
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
-from streaming.core.model.change import Op
 from streaming.core.model.errors import WireError
 from streaming.core.records.record import Item, Refused
 
@@ -173,7 +172,7 @@ class EachItem:
                 raise
             csn = item.csn or NO_CSN
             refusal = Refused(self.hub_epoch, csn, item.table, item.key, code, str(error))
-            is_truncate = item.op == Op.TRUNCATE and item.table in self.writers
+            is_truncate = item.is_of_table and item.table in self.writers
             if is_truncate or not self.connection.in_transaction:
                 raise StartAgainError(place, refusal) from error
             self.connection.execute("ROLLBACK TO item")

@@ -44,7 +44,7 @@ def items_of(
         if isinstance(item, Item):
             if item.type is ItemType.KEPT:
                 continue
-            is_split = each_row and item.op == Op.TRUNCATE and item.table in writers
+            is_split = each_row and item.is_of_table and item.table in writers
             items += _split(connection, writers[item.table], item, items) if is_split else [item]
         elif item.table in writers:
             inside = sent[place + 1 : place + 1 + item.count]

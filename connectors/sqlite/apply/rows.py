@@ -53,7 +53,7 @@ class RowWriter:
 
     def write(self, connection: sqlite3.Connection, item: Item) -> None:
         """Write or delete the item's row, or all; WireError: it cannot be, or does not stand so."""
-        if item.op == Op.TRUNCATE:
+        if item.is_of_table:
             self._delete(connection, "1", [])
             return
         if item.op == Op.DELETE or item.after is None:

@@ -25,7 +25,6 @@ from connectors.sqlite.schema.catalog import BINARY, Catalog, read
 from connectors.sqlite.values.image import null_faults, wire_image
 from connectors.sqlite.values.spellings import Stored
 from streaming.core.batch.sending import PAGE
-from streaming.core.model.change import Op
 from streaming.core.model.errors import WireError
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Item
@@ -110,7 +109,7 @@ class _Saving:
         table = self._tables.get(item.table) or self._tables.setdefault(
             item.table, _Table(self._connection, self._writers[item.table])
         )
-        if item.op == Op.TRUNCATE:
+        if item.is_of_table:
             return table.save_faulty()
         if self._is_any_uncarried:
             why = uncarried.faults_of(self._connection, item.table, item.key)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from connectors.sqlite import sql
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.format_number import FORMAT
-from connectors.sqlite.install.system import CAPTURE, INDEXES, LATER_COLUMNS, PREFIX, TABLES
+from connectors.sqlite.install.system import CAPTURE, INDEXES, PREFIX, TABLES
 from connectors.sqlite.journal import snapshot, uncaptured
 from connectors.sqlite.journal.capture import triggers
 from connectors.sqlite.schema.compiled import compile_faults, is_limit
@@ -46,7 +46,6 @@ def install(
         found.check()
         if "_slackwater_origin" in objects(connection):
             _check_origin(connection, rid)
-            _add_columns(connection)
             _add_tables(connection)
         else:
             _create_system(connection, rid, mode)
@@ -94,13 +93,6 @@ def _check_origin(connection: sqlite3.Connection, rid: int) -> None:
         )
 
 
-def _add_columns(connection: sqlite3.Connection) -> None:
-    for table, columns in LATER_COLUMNS.items():
-        there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-        for name in columns.keys() - there:
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
-
-
 def _add_tables(connection: sqlite3.Connection) -> None:
     there = objects(connection)
     missing = [name for name in TABLES if name not in there]
@@ -108,8 +100,7 @@ def _add_tables(connection: sqlite3.Connection) -> None:
         connection.execute(TABLES[name])
     if missing:
         log.warning(
-            "created %s: an agent of an earlier version did not make that, or somebody dropped it,"
-            " and what it held is gone",
+            "created %s, which somebody dropped: what it held is gone",
             ", ".join(missing),
         )
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from connectors.sqlite.install.system import PREFIX
 
-FIRST_TABLES = (
+NEEDED_TABLES = (
     "_slackwater_origin",
     "_slackwater_position",
     "_slackwater_journal",
     "_slackwater_scales",
 )
-"""Those that agents of every version made."""
+"""Those that hold changes and the position: nobody else has them."""
 
 
 def lost_tables(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def lost_tables(connection: sqlite3.Connection) -> tuple[str, ...]:
         "SELECT name FROM sqlite_schema WHERE substr(name, 1, ?) = ?", (len(PREFIX), PREFIX)
     )
     there = {str(name) for (name,) in rows}
-    return tuple(name for name in FIRST_TABLES if name not in there) if there else ()
+    return tuple(name for name in NEEDED_TABLES if name not in there) if there else ()
 
 
 def lost_tables_text(names: Sequence[str]) -> str:

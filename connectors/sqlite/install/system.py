@@ -8,7 +8,6 @@ at a time.
 
 from connectors.sqlite import sql
 from connectors.sqlite.install import cascades
-from connectors.sqlite.journal import open_writes
 from connectors.sqlite.values.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
 
@@ -118,24 +117,6 @@ TABLES = {
     "_slackwater_scales": CREATE_SCALES,
     **cascades.TABLES,
 }
-
-LATER_COLUMNS = {
-    "_slackwater_origin": {
-        "journal_mode": "TEXT",
-        "truncating": "TEXT",
-        **open_writes.COLUMNS,
-    },
-    "_slackwater_position": {
-        "reached": "INTEGER NOT NULL DEFAULT 0",
-        "reinit": "INTEGER NOT NULL DEFAULT 0",
-        "trimmed_csn": "TEXT",
-        "trimmed_opno": "INTEGER NOT NULL DEFAULT 0",
-        "noted": "INTEGER NOT NULL DEFAULT 0",
-        "schema": "TEXT",
-    },
-    "_slackwater_journal": {"snapshot": "TEXT", "rows": "INTEGER"},
-}
-"""The columns that a database of an earlier agent lacks."""
 
 INDEXES = {
     "_slackwater_journal_csn": (

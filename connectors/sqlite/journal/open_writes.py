@@ -8,13 +8,6 @@ millisecond count as one, which is too high again.
 
 from connectors.sqlite import sql
 
-COLUMNS = {
-    "statement": "INTEGER NOT NULL DEFAULT 0",
-    "statement_ms": "INTEGER NOT NULL DEFAULT 0",
-    "open_writes": "INTEGER NOT NULL DEFAULT 0",
-}
-"""In the origin row: the number of the statement, its time, and how many rows it is writing."""
-
 _SAME = f"statement_ms = {sql.NOW_MS}"
 
 OPEN = f"""UPDATE _slackwater_origin SET

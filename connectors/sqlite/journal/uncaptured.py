@@ -47,7 +47,7 @@ def note_copied(connection: sqlite3.Connection, items: Iterable[Item | RangeItem
 
 
 def listed(connection: sqlite3.Connection) -> list[str]:
-    """The tables; none if an agent of an earlier version, or no agent, had the database."""
+    """The tables; none if the database was never a replica."""
     there = "SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_uncaptured'"
     if not connection.execute(there).fetchone():
         return []

@@ -11,7 +11,6 @@ from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
 from streaming.cli.look import uncarried
-from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.cli.past.replay import From, To
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
@@ -29,6 +28,7 @@ from streaming.facts.history.conflicts import (
 )
 from streaming.facts.history.uncarried import uncarried_rows
 from streaming.facts.names import author_name, names_of, rid_of_any
+from streaming.terminal.output import write_json, write_line, write_pairs, write_table
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Changes that lost, and refused rows."
@@ -103,7 +103,7 @@ def list_(
             "loser",
             "loser epoch",
             "winner",
-            "winner epoch",
+            "winner hub epoch",
             "MRE",
             "resolution",
         ),
@@ -115,9 +115,9 @@ def list_(
                 row["table"],
                 row["key"] or "all rows",
                 _change(row, "loser", names),
-                row["loser_epoch"],
+                _epoch_of_loser(row),
                 _change(row, "winner", names),
-                row["winner_epoch"],
+                row["winner_hub_epoch"],
                 row["mre"],
                 row["resolution"],
             )
@@ -316,6 +316,13 @@ def _refused_pairs(row: dict[str, Any], config: Config) -> list[tuple[str, objec
     ]
 
 
+def _epoch_of_loser(row: dict[str, Any]) -> str:
+    """A change has the epoch of its origin, a row that of the hub."""
+    if row["loser_epoch"] is None:
+        return f"hub epoch {row['loser_hub_epoch']}"
+    return f"epoch {row['loser_epoch']}"
+
+
 def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
     names = names_of(config)
     return [
@@ -325,7 +332,7 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
         ("row", f"{row['table']} {row['key']}"),
         ("time", _time(row)),
         ("at", f"hub epoch {row['hub_epoch']}, place {row['place']}, batch {row['batch']}"),
-        ("loser", f"{_change(row, 'loser', names)}, epoch {row['loser_epoch']}"),
+        ("loser", f"{_change(row, 'loser', names)}, {_epoch_of_loser(row)}"),
         ("  before", row["before"]),
         ("  after", row["after"]),
         (
@@ -336,7 +343,7 @@ def _pairs(row: dict[str, Any], config: Config) -> list[tuple[str, object]]:
         ("  realigned at", row["realign_epoch"] or None),
         ("  same epoch only", row["same_epoch_only"]),
         ("winner", _change(row, "winner", names)),
-        ("  hub epoch", row["winner_epoch"]),
+        ("  hub epoch", row["winner_hub_epoch"]),
         ("  row", row["winner_image"] or "deleted"),
         ("transaction", row["prim_csn"]),
         ("resolution", row["resolution"]),

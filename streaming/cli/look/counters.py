@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from streaming.cli.output import write_line, write_table
 from streaming.facts.status.conflict_counters import ConflictCounters
 from streaming.facts.status.replicas import ReplicaSummary
+from streaming.terminal.output import write_line, write_table
 
 
 def handling(replicas: Sequence[ReplicaSummary]) -> str:

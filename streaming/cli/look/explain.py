@@ -8,14 +8,6 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import (
-    as_time,
-    write_error,
-    write_json,
-    write_line,
-    write_pairs,
-    write_table,
-)
 from streaming.cli.past.replay import HtmlFile
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
@@ -24,6 +16,14 @@ from streaming.core.model.errors import QuestionError
 from streaming.facts.history.explain import Explanation, Reflection
 from streaming.facts.history.explain import explain as explained
 from streaming.facts.names import author_name, names_of
+from streaming.terminal.output import (
+    as_time,
+    write_error,
+    write_json,
+    write_line,
+    write_pairs,
+    write_table,
+)
 
 What = Annotated[
     list[str],

@@ -2,10 +2,10 @@
 
 from checkpoints.reading.reader import Reader
 from streaming.cli.inputs import now
-from streaming.cli.output import write_json, write_pairs
 from streaming.config.config import Config
 from streaming.core.text.wording import as_age
 from streaming.facts.consumers.flight import EpochRange, ReplicaFlight, replica_flight
+from streaming.terminal.output import write_json, write_pairs
 
 
 def answer(config: Config, reader: Reader, name: str, *, as_json: bool) -> None:

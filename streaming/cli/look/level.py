@@ -1,7 +1,6 @@
 """`level`: whether all consumers have everything; exit 0 if so."""
 
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,18 +11,17 @@ from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line, write_sentence, write_table
-from streaming.config.config import Config
 from streaming.core.model.command import CommandName
-from streaming.core.model.errors import SourceError
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
-from streaming.facts.consumers.level import Ends, HubLevel, hub_level
+from streaming.facts.consumers.level import HubLevel, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
+from streaming.facts.consumers.topic_ends import TopicEnds
 from streaming.facts.consumers.unreplicated import unreplicated_warnings
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.health import unnamed_remedy, unnamed_text
 from streaming.facts.status.schemas import schema_warnings
+from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 POLL_S = 0.1
 READ_S = 6.0
@@ -32,7 +30,6 @@ READ_S = 6.0
 Three of its polls, which tell what it has read of heartbeats; from the first answer on, however
 long that took.
 """
-CONNECT_MS = 3_000
 SHOWN_BY = {
     DivergenceKind.REFUSED: "slackwater conflicts show ID",
     DivergenceKind.UNCARRIED: "slackwater conflicts list --kind uncarried",
@@ -92,27 +89,6 @@ def level(
             write_sentence(warning)
     if not found.level:
         raise typer.Exit(ExitCode.APART if found.apart else ExitCode.NO)
-
-
-@dataclass(slots=True)
-class TopicEnds:
-    """Where the hub's topics ended when Kafka first answered."""
-
-    known: dict[str, int] = field(default_factory=dict)
-
-    def ask(self, config: Config) -> Ends:
-        """The ends, or why Kafka does not answer."""
-        from connectors.kafka.topics import Topics  # noqa: PLC0415  # its import takes time
-
-        kafka = config.kafka
-        names = [config.changes_topic(replica.name) for replica in config.replicas]
-        try:
-            if not self.known.keys() >= set(names):
-                with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
-                    self.known = topics.end_offsets(names)
-        except SourceError as error:
-            return str(error)
-        return self.known
 
 
 def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:

@@ -6,11 +6,11 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import write_json, write_line, write_pairs, write_table
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.lacks import AnchorPoint, ConsumerLacks, StartPoint, consumer_lacks
 from streaming.facts.consumers.ruvs import acked_ruv, hub_ruvs
 from streaming.facts.names import agreement_named
+from streaming.terminal.output import write_json, write_line, write_pairs, write_table
 
 AgreementName = Annotated[str, typer.Argument(metavar="AGREEMENT", help="The agreement's name.")]
 OfAgreement = Annotated[

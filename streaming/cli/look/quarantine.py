@@ -11,14 +11,6 @@ from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.output import (
-    write_error,
-    write_json,
-    write_line,
-    write_pairs,
-    write_sentence,
-    write_table,
-)
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.records.record import Reason
@@ -32,12 +24,20 @@ from streaming.facts.history.quarantine import (
     utf8,
 )
 from streaming.facts.names import names_of, rid_of_any
+from streaming.terminal.output import (
+    write_error,
+    write_json,
+    write_line,
+    write_pairs,
+    write_sentence,
+    write_table,
+)
 
 NAMED = 20
 """How many records that are left out are named."""
 
 SHOWN_BYTES = 2 * 2**20
-"""How many bytes of a record are shown to a person; earlier versions kept any number."""
+"""How many bytes of a record are shown to a person."""
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Records the hub could not process."

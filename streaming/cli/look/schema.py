@@ -10,13 +10,14 @@ import typer
 from checkpoints.reading.reader import Reader
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, reader_if_any
-from streaming.cli.output import write_json, write_sentence
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.schema.compare import SchemaComparison
 from streaming.core.schema.document import DatabaseSchema, schema_of
 from streaming.core.text.wording import as_count
 from streaming.facts.status.schemas import compared_schemas
+from streaming.terminal.output import write_json, write_sentence
 
 Files = Annotated[
     list[Path] | None,

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from checkpoints.reading.reader import Reader
-from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.divergent import DivergentRow, differing_text
 from streaming.facts.history.uncarried import KeptImage, described
+from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 
 def show(reader: Reader, rows: Sequence[DivergentRow], limit: int, *, as_json: bool) -> None:

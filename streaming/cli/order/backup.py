@@ -1,4 +1,4 @@
-"""`backup`, `restore` and `migrate`: copies of the hub's state."""
+"""`backup` and `restore`: copies of the hub's state."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +8,13 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.access.root import StateRoot, parse_root
 from streaming.core.access.secret_names import without_login
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_json, write_line
 
 Place = Annotated[
     str,
@@ -89,51 +90,4 @@ def restore(
     write_line(
         "start the hub: if anything was sent behind that, it goes on as the next generation, and"
         " every replica gets a full copy; `slackwater resync` shows how far they are"
-    )
-
-
-def migrate(
-    folder: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FOLDER",
-            help="Of the new state, or s3://bucket/prefix; nothing else may be in it.",
-        ),
-    ] = None,
-    *,
-    config: ConfigPath = DEFAULT_CONFIG,
-    as_json: AsJson = False,
-) -> None:
-    """Say what it takes to bring the state to this version's format; with FOLDER, do it there.
-
-    The state that the configuration names stays as it is, so that the version before can go on
-    from it until a hub has judged something on the new one. With FOLDER, no hub may run.
-    """
-    from checkpoints import migration  # noqa: PLC0415 - as above
-    from checkpoints.commit.lock import only_hub  # noqa: PLC0415
-
-    configured = load(config)
-    root = configured.hub.state
-    place = None if folder is None else _root(folder, configured)
-    plan = migration.plan_migration(root)
-    if plan is not None and place is not None:
-        with only_hub(root):
-            plan = migration.migrate(root, place)
-    if as_json:
-        write_json({"state": str(root), "into": folder, "plan": plan and plan.document()})
-        return
-    if plan is None:
-        write_line(f"the state in {root} has this version's format: nothing to do, nothing written")
-        return
-    rows = as_count(sum(plan.rows.values()), "row")
-    write_line(f"state in {root}: format {plan.format}, hub epoch {plan.hub_epoch}, {rows}")
-    for number, says in enumerate(plan.steps, plan.format + 1):
-        write_line(f"format {number}: {says}")
-    if folder is None:
-        write_line("nothing was written: `slackwater migrate FOLDER` makes the new state in FOLDER")
-        return
-    write_line(f"state in {folder}: format {plan.to}, the same hub epoch and rows")
-    write_line(
-        f"name {folder} as hub.state and start the hub; until that has committed a hub epoch you"
-        f" can go back: name {root} again, and start the version before"
     )

@@ -7,13 +7,13 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line, write_sentence
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import HubError
 from streaming.core.records.retained import Retained
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.joining import Ask, ForetoldInit, foretold_init
+from streaming.terminal.output import write_json, write_line, write_sentence
 
 NewReplica = Annotated[
     str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")

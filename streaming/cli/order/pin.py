@@ -8,13 +8,13 @@ from checkpoints.times import time_of
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import as_time, write_json, write_line, write_table
 from streaming.cli.past.replay import MOMENT
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.pins import Pin, check_pin_name
 from streaming.core.replay.span import parse_moment
 from streaming.core.text.wording import as_bytes
+from streaming.terminal.output import as_time, write_json, write_line, write_table
 
 PinName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the pin.")]
 Epoch = Annotated[

@@ -6,12 +6,12 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.state.restored import is_put_back
 from streaming.facts.names import committed, rid_of_replica
+from streaming.terminal.output import write_json, write_line
 
 LostReplica = Annotated[
     str | None,

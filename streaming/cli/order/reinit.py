@@ -11,11 +11,12 @@ import typer
 from checkpoints.reading.reader import Reader, open_state
 from connectors.kafka.client_errors import OnlyFaults
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
-from streaming.cli.output import write_error, write_json, write_line, write_sentence
 from streaming.cli.start.agent import Database, Load
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_error, write_json, write_line, write_sentence
 
 if TYPE_CHECKING:
     from connectors.sqlite.run import KnownOwn

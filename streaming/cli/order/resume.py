@@ -6,12 +6,12 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.state.agreement_state import AgreementState
 from streaming.facts.names import agreement_named, committed
+from streaming.terminal.output import write_json, write_line
 
 StoppedAgreement = Annotated[
     str, typer.Argument(metavar="AGREEMENT", help="Its name in the configuration.")

@@ -8,11 +8,11 @@ import typer
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import ConfigError
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.resync import ConsumerResync, ForetoldResync, foretold, resyncs
+from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 STATUS = "status"
 """The argument that shows what there is; an agreement of this name takes an option beside it."""

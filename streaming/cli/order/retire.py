@@ -7,11 +7,11 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.look.level import TopicEnds
-from streaming.cli.output import write_json, write_line, write_sentence
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.retirement import Retirement, retirement
+from streaming.facts.consumers.topic_ends import TopicEnds
+from streaming.terminal.output import write_json, write_line, write_sentence
 
 RetiredReplica = Annotated[
     str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")

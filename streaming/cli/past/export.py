@@ -7,11 +7,11 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line
 from streaming.cli.past.rows import AsOf
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.replay.span import parse_moment
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_json, write_line
 
 File = Annotated[
     Path, typer.Option("--sqlite", metavar="FILE", help="The file to make; it must not be there.")

@@ -8,7 +8,14 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import (
+from streaming.cli.past.resend import resend
+from streaming.config.config import Config
+from streaming.config.sources.load import load
+from streaming.core.model.errors import QuestionError
+from streaming.core.replay.span import Moment, parse_moment
+from streaming.core.text.wording import as_count
+from streaming.facts.names import names_of
+from streaming.terminal.output import (
     as_time,
     write_error,
     write_json,
@@ -16,12 +23,6 @@ from streaming.cli.output import (
     write_sentence,
     write_table,
 )
-from streaming.cli.past.resend import resend
-from streaming.config.config import Config, load
-from streaming.core.model.errors import QuestionError
-from streaming.core.replay.span import Moment, parse_moment
-from streaming.core.text.wording import as_count
-from streaming.facts.names import names_of
 
 if TYPE_CHECKING:
     from streaming.replay.report.answer import ReplayAnswer

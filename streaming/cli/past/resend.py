@@ -1,10 +1,10 @@
 """`replay --agreement`: send a consumer again what it was sent, from the changelog."""
 
-from streaming.cli.output import write_json, write_line
 from streaming.config.config import Config
 from streaming.core.replay.span import Moment
 from streaming.core.text.wording import as_count
 from streaming.facts.names import agreement_named
+from streaming.terminal.output import write_json, write_line
 
 
 def resend(

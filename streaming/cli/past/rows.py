@@ -7,14 +7,14 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.output import write_json, write_line, write_table
 from streaming.cli.past.replay import MOMENT
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import parse_moment
 from streaming.core.text.wording import as_count
 from streaming.core.tracking.ranges import listed_order
 from streaming.facts.names import names_of
+from streaming.terminal.output import write_json, write_line, write_table
 
 AsOf = Annotated[
     str | None,
@@ -68,7 +68,7 @@ def rows(
         (
             (
                 *(row.image.get(column) for column in columns),
-                *((names.get(row.author, row.author), row.epoch, row.csn) if meta else ()),
+                *((names.get(row.author, row.author), row.hub_epoch, row.csn) if meta else ()),
             )
             for row in found[:limit]
         ),
@@ -159,7 +159,7 @@ def blame(
     write_table(
         ("column", "value", "by", "app", "hub epoch", "change"),
         (
-            (one.column, one.value, names.get(one.rid, one.rid), one.app, one.epoch, one.csn)
+            (one.column, one.value, names.get(one.rid, one.rid), one.app, one.hub_epoch, one.csn)
             for one in found
         ),
     )

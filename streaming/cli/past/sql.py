@@ -13,12 +13,13 @@ from checkpoints.commit.recorded import BatchMark
 from checkpoints.reading.past import PastStore
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line, write_table
 from streaming.cli.past.rows import AsOf, AtMost
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import parse_moment
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_json, write_line, write_table
 
 if TYPE_CHECKING:
     from streaming.replay.sql.answer import SqlAnswer
@@ -68,8 +69,8 @@ def sql(
 ) -> None:
     """Query all tables by SQL, as they stand or as they stood at a moment.
 
-    Every configured table is there under its name, with the columns _author, _epoch and _csn; the
-    tables of the hub are there as hub_changelog, hub_conflicts and so on (docs/tables.md), and
+    Every configured table is there under its name, with the columns _author, _hub_epoch and _csn;
+    the tables of the hub are there as hub_changelog, hub_conflicts and so on (docs/tables.md), and
     hub_conflicts_by_hour and hub_lag_by_hour. A query reads nothing else.
     """
     from checkpoints.commit.recorded import batch_marks, mark_at  # noqa: PLC0415

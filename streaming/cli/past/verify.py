@@ -9,11 +9,12 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line, write_sentence, write_table
 from streaming.cli.past.replay import SHOWN, From, To
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.replay.span import Moment, parse_moment
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 if TYPE_CHECKING:
     from streaming.replay.verify import Audit

@@ -10,8 +10,7 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line, write_table
-from streaming.config.config import Config, load
+from streaming.config.config import Config
 from streaming.config.rights import (
     RoleOf,
     every_role,
@@ -20,8 +19,10 @@ from streaming.config.rights import (
     parse_role,
     user_of,
 )
+from streaming.config.sources.load import load
 from streaming.core.access.rights import NeededRight
 from streaming.core.model.errors import ConfigError
+from streaming.terminal.output import write_json, write_line, write_table
 
 
 class AclFormat(StrEnum):

@@ -15,13 +15,13 @@ from connectors.sqlite.schema.document import schema_in
 from connectors.sqlite.schema.generate import generated_tables
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import as_time, write_json, write_line, write_sentence, write_table
-from streaming.config.config import load
-from streaming.config.live import live_access, live_options
+from streaming.config.sources.live import live_access, live_options
+from streaming.config.sources.load import load
 from streaming.core.access.port_access import LOOPBACK
 from streaming.core.model.errors import ConfigError
 from streaming.core.text.wording import as_count
 from streaming.facts.documents import document_text
+from streaming.terminal.output import as_time, write_json, write_line, write_sentence, write_table
 
 app = typer.Typer(rich_markup_mode=None)
 

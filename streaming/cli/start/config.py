@@ -20,16 +20,17 @@ from pydantic_core import PydanticUndefined
 from checkpoints.config import documents
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_error, write_json, write_line, write_table
 from streaming.cli.table_names import name_warnings
 from streaming.config import functions
 from streaming.config.access import access_faults
-from streaming.config.config import Config, load, options_in
+from streaming.config.config import Config
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
+from streaming.config.sources.load import load, options_in
 from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.text.wording import as_count
+from streaming.terminal.output import write_error, write_json, write_line, write_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 

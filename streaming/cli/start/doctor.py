@@ -14,11 +14,11 @@ import typer
 from checkpoints.root import local_folder
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader_if_any
-from streaming.cli.output import write_json, write_sentence
 from streaming.cli.start.checked_item import CheckedItem
 from streaming.cli.start.port_check import NO_HUB, NOT_ADMITTED, answer_at
-from streaming.config.config import Config, load
+from streaming.config.config import Config
 from streaming.config.rights import Role
+from streaming.config.sources.load import load
 from streaming.core.access.secret_names import without_login
 from streaming.core.model.errors import HubError
 from streaming.core.text.wording import as_bytes, as_count
@@ -26,6 +26,7 @@ from streaming.facts.freshness import doubt_of, freshness
 from streaming.facts.status.hub import hub_status
 from streaming.facts.status.schemas import compared_schemas
 from streaming.jvm.java import check_java, find_java
+from streaming.terminal.output import write_json, write_sentence
 
 FREE_SHARE = 0.1
 """The share of a disk from which on it counts as full."""

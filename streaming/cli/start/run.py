@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.config.config import load
-from streaming.config.live import live_access, live_options
+from streaming.config.sources.live import live_access, live_options
+from streaming.config.sources.load import load
 from streaming.demo.scenario import DemoScenario
 from streaming.hub.stopping import stop_signals
 

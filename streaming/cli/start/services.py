@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.output import write_json, write_line, write_table
 from streaming.core.model.errors import HubError
+from streaming.terminal.output import write_json, write_line, write_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="An embedded Kafka broker.")
 
@@ -62,8 +62,8 @@ def up(
 
 def _closed_up(folder: Path, port: int | None, config: Path, *, as_json: bool) -> None:
     """Start the closed broker, admit the users of the configuration, and show their logins."""
-    from streaming.cli.start.closed_services import admit, start_broker, users_of  # noqa: PLC0415
-    from streaming.config.config import load  # noqa: PLC0415
+    from streaming.config.closed_services import admit, start_broker, users_of  # noqa: PLC0415
+    from streaming.config.sources.load import load  # noqa: PLC0415
 
     rights = users_of(load(config))
     broker = start_broker(folder, port)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli.output import write_line
+from streaming.terminal.output import write_line
 
 ForBucket = Annotated[
     bool, typer.Option("--bucket", help="Also what a hub with its state in a bucket needs.")

@@ -147,7 +147,7 @@ def _with_page(
 
 
 def _ranges(page: ResyncPage) -> tuple[KeyRange, ...]:
-    return tuple(KeyRange(*one.part) for one in page.parts if one.kind.is_whole)
+    return tuple(one.part for one in page.parts if one.kind.is_whole)
 
 
 def _with_ranges(

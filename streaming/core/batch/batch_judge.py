@@ -27,7 +27,7 @@ from streaming.core.conflict.judge import (
 from streaming.core.conflict.truncate import judged_truncate, met_by
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.intake.refused_rows import NONE_REFUSED
-from streaming.core.model.change import Op, RowKey
+from streaming.core.model.change import RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.refusal import Refusals
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
@@ -116,7 +116,7 @@ class BatchJudge:
     def _met(self, one: Arrived) -> RowState:
         """The row that a change meets; of a truncate what stands for all rows of its table."""
         change = one.change
-        if change.op is not Op.TRUNCATE:
+        if not change.op.is_of_table:
             return self.row(change.row)
         return met_by(change.rid, self._of_table(change.table))
 
@@ -160,7 +160,7 @@ class BatchJudge:
         mine = self.refusals.get(one.change.rid, NONE_REFUSED)
         if not mine:
             return False
-        if one.change.op is Op.TRUNCATE:
+        if one.change.op.is_of_table:
             met = [refusal for row, refusal in mine.items() if row[0] == one.change.table]
         else:
             met = [mine[one.change.row]] if one.change.row in mine else []
@@ -174,7 +174,7 @@ class BatchJudge:
         row, floors = self._met(one), self._floors(one.change.rid)
         judged = rejected_whole(one, row, self.hub_epoch, cause, floors, same_epoch_only=same_only)
         self._enter(judged)
-        if one.change.op is Op.TRUNCATE:
+        if one.change.op.is_of_table:
             self._send_table(one.change.rid, one.change.table, rejects_transaction=True)
         else:
             self._refresh_once(one, judged.after, WHOLE)
@@ -190,7 +190,7 @@ class BatchJudge:
             self._send_table(change.rid, change.table)
             return
         # what is repaired in this batch is sent as it stands behind the truncate
-        earlier = [r for r in self._realigns_of(change.table) if r.epoch < self.hub_epoch]
+        earlier = [r for r in self._realigns_of(change.table) if r.hub_epoch < self.hub_epoch]
         behind = self._overtaking(one, earlier)
         known = self.truncations.get(change.table)
         number = known.incarnation + 1 if known else 1
@@ -212,7 +212,7 @@ class BatchJudge:
         """
         rid = one.change.rid
         behind = [r.offset for r in realigns if r.rid == rid]
-        behind += [f.offset for f in self._floors(rid) if f.epoch < self.hub_epoch]
+        behind += [f.offset for f in self._floors(rid) if f.hub_epoch < self.hub_epoch]
         return [offset for offset in behind if offset >= one.offset]
 
     def _send_table(
@@ -238,7 +238,7 @@ class BatchJudge:
 
     def _judge_one(self, one: Arrived) -> None:
         change = one.change
-        if change.op is Op.TRUNCATE:
+        if change.op.is_of_table:
             self._judge_truncate(one)
             return
         table, row = self.topology.tables[change.table], self.row(change.row)
@@ -269,7 +269,7 @@ class BatchJudge:
         return winner(one, row, table, self.topology.users.get(str(table.function)))
 
     def _enter(self, judged: Judged) -> None:
-        if judged.arrived.change.op is not Op.TRUNCATE:
+        if not judged.arrived.change.op.is_of_table:
             self.changed[judged.arrived.change.row] = judged.after
         self.entries.append(judged)
         rid = self.released.get(judged.arrived.change.csn)
@@ -343,7 +343,7 @@ class BatchJudge:
         if not row.realign and not self._floors(rid):
             return
         is_repaired = (rid, key) in self.repaired
-        sent = (r for r in row.realign if not is_repaired or r.epoch < self.hub_epoch)
+        sent = (r for r in row.realign if not is_repaired or r.hub_epoch < self.hub_epoch)
         if behind := self._overtaking(arrived, sent):
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)

@@ -21,11 +21,11 @@ def is_left_out(row: RowState, consumer: ReplicaState, covers: int) -> bool:
     its writer had seen that row. Otherwise it would write the row again as if it had, so it is
     sent what it has not seen, as it is when it is not away.
     """
-    if not row.epoch:
+    if not row.hub_epoch:
         return True
-    floors = (floor.epoch for floor in consumer.floors)
-    refreshes = (r.epoch for r in row.realign if r.rid == consumer.rid and not r.is_of_range)
-    is_seen = row.author == consumer.rid or row.epoch <= covers
+    floors = (floor.hub_epoch for floor in consumer.floors)
+    refreshes = (r.hub_epoch for r in row.realign if r.rid == consumer.rid and not r.is_of_range)
+    is_seen = row.author == consumer.rid or row.hub_epoch <= covers
     return is_seen and max((*floors, *refreshes), default=0) <= covers
 
 

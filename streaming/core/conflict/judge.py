@@ -218,7 +218,7 @@ def cause_of(
     truncate one of the rows. `same_epoch`: as if reflections of the change's own epoch counted too.
     """
     mre = arrived.mre_same if same_epoch else arrived.mre
-    if row.author != arrived.change.rid and function.stored(row.epoch) > mre:
+    if row.author != arrived.change.rid and function.stored(row.hub_epoch) > mre:
         return Cause.AUTHOR
     if blocking_epoch(arrived, row) > mre:
         return Cause.REALIGN
@@ -250,13 +250,15 @@ def rejects_transaction(
 
 def _lacks_rejection(arrived: Arrived, row: RowState, *, is_refused: bool) -> bool:
     """Return whether a version that was rejected with its transaction may still be there."""
-    ahead = [r.epoch for r in blocking(arrived, row) if r.rejects_transaction]
+    ahead = [r.hub_epoch for r in blocking(arrived, row) if r.rejects_transaction]
     return any(epoch > arrived.mre for epoch in ahead) or (bool(ahead) and is_refused)
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
-    return max((f.epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
+    return (
+        max((f.hub_epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
+    )
 
 
 def realign_epoch_of(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:
@@ -307,7 +309,7 @@ def _resolved(
         return resolution
     if resolution is Winner.ROW:
         return row
-    if change.op is Op.DELETE:
+    if not change.op.has_image:
         return RowState(change.rid, hub_epoch, change.csn, realign=row.realign)
     columns = tuple(table.columns)
     if row.exists and row.image is None and _lacks_columns(change, columns):

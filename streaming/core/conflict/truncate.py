@@ -41,7 +41,7 @@ def summary(rows: Iterable[RowState]) -> list[RowState]:
 
 
 def _version(row: RowState) -> tuple[int, str]:
-    return row.epoch, row.csn or ""
+    return row.hub_epoch, row.csn or ""
 
 
 def judged_truncate(

@@ -1,14 +1,11 @@
 """The recently written rows, in memory: enough to judge changes of replicas that are up to date."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import Realign, RowState
+from streaming.core.model.row import RowState, with_image
 from streaming.core.model.truncation import Truncation
-
-WindowRow = tuple[int, int, str | None, bool, tuple[Realign, ...]]
-"""(author, epoch, csn, exists, realign): a RowState without image, as a cheap tuple."""
 
 SEPARATOR = "\x1f"
 
@@ -26,17 +23,17 @@ def key_of(text: str) -> RowKey:
 
 @dataclass(slots=True)
 class Window:
-    """Every row that was written or realigned above hub epoch `edge`.
+    """Every row that was written or realigned above hub epoch `edge`, without its image.
 
     A row that is missing was last touched at or below the edge: for a change with an MRE not
     below it that row cannot be concurrent; for any other it is looked up.
     """
 
     edge: int = 0
-    rows: dict[str, WindowRow] = field(default_factory=dict)
+    rows: dict[str, RowState] = field(default_factory=dict)
     touched: dict[int, list[str]] = field(default_factory=dict)
 
-    def merge(self, hub_epoch: int, rows: Mapping[str, WindowRow]) -> None:
+    def merge(self, hub_epoch: int, rows: Mapping[str, RowState]) -> None:
         """Store the rows that a committed batch changed."""
         if rows:
             self.rows.update(rows)
@@ -46,11 +43,11 @@ class Window:
         """Store a committed truncate: the rows that it took are tombstones."""
         there = f"{table}{SEPARATOR}"
         taken = {
-            name: packed(truncation.tombstone(unpacked(row)))
+            name: truncation.tombstone(row)
             for name, row in self.rows.items()
-            if name.startswith(there) and row[1] < truncation.epoch
+            if name.startswith(there) and row.hub_epoch < truncation.hub_epoch
         }
-        self.merge(truncation.epoch, taken)
+        self.merge(truncation.hub_epoch, taken)
 
     def advance(self, edge: int) -> None:
         """Forget the rows that nothing touched above the new edge."""
@@ -70,16 +67,38 @@ class Window:
         return len(self.rows)
 
 
-def last_touched(row: WindowRow) -> int:
+def last_touched(row: RowState) -> int:
     """The hub epoch in which the row was last written or realigned."""
-    return max(row[1], *(r.epoch for r in row[4])) if row[4] else row[1]
+    return max([row.hub_epoch, *(one.hub_epoch for one in row.realign)])
 
 
-def packed(row: RowState) -> WindowRow:
-    """A row state as the window holds it."""
-    return row.author, row.epoch, row.csn, row.exists, row.realign
+LookUp = Callable[[Collection[RowKey]], Mapping[RowKey, RowState]]
+"""Looks up rows that the window does not hold, with images; unknown ones may be left out."""
+LookUpImages = Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]]
+"""Looks up the images of row versions that the window holds."""
 
 
-def unpacked(row: WindowRow, image: str | None = None) -> RowState:
-    """A row of the window as judging takes it."""
-    return RowState(row[0], row[1], row[2], row[3], image, row[4])
+@dataclass(frozen=True, slots=True)
+class RowsAt:
+    """Rows as they stand behind the last committed batch: of the window, or looked up."""
+
+    window: Window
+    look_up: LookUp
+    look_up_images: LookUpImages
+
+    def rows(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+        """These rows; images only of those that are looked up."""
+        known = self.held(keys)
+        older = [key for key in keys if key not in known]
+        return {**self.look_up(older), **known} if older else known
+
+    def with_images(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+        """These rows with images."""
+        rows, known = self.rows(keys), self.held(keys)
+        seen = self.look_up_images(known) if known else {}
+        return {**rows, **{key: with_image(row, seen.get(key)) for key, row in known.items()}}
+
+    def held(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
+        """Those of these rows that the window holds."""
+        rows = self.window.rows
+        return {key: row for key in keys if (row := rows.get(text_of(key))) is not None}

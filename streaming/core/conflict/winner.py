@@ -107,11 +107,11 @@ def missing(change: Change, table: Table) -> tuple[Reason, str] | None:
     a value that no record can hold, and which is therefore not the row's.
     """
     column = table.function.column
-    if column is None or change.op is Op.TRUNCATE:
+    if column is None or change.op.is_of_table:
         return None
     if needs_before(table, change.op) and change.before is None:
         return Reason.BEFORE, f"{table.function} needs a before-image with column {column}"
-    if change.op is not Op.DELETE and column not in loads(change.after or "{}"):
+    if change.op.has_image and column not in loads(change.after or "{}"):
         return Reason.BEFORE, f"{table.function} needs column {column} in after"
     return None
 
@@ -137,7 +137,7 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
     rule = table.function.rule
     if not row.exists:  # nothing to compare with: only an insert makes sense
         return change.op is Op.INSERT
-    if change.op is Op.DELETE:
+    if not change.op.has_image:
         always = rule in (ConflictRule.MAX_DELETE_WIN, ConflictRule.MAX_DEL_WIN_INS)
         return always or _was_as(change, row, table)
     if change.op is Op.INSERT and rule not in (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS):
@@ -183,10 +183,10 @@ def _by_user(
         arrived.mre,
         row.csn,
         row.author,
-        row.epoch,
+        row.hub_epoch,
         _image(change.before, table),
     )
-    after = None if change.op is Op.DELETE else _image(change.after, table)
+    after = None if not change.op.has_image else _image(change.after, table)
     try:
         return _validated(user(_image(row.image, table), after, facts), arrived, table)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not our code
@@ -211,7 +211,7 @@ def _error_text(error: BaseException) -> str:
 
 def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Resolution:
     """The image that a user's function made, if it is a row of this table under this key."""
-    if arrived.change.op is Op.DELETE:
+    if not arrived.change.op.has_image:
         return Failed(f"{table.function} returned an image for a delete: return a Winner")
     unknown = [name for name in answer if name not in table.columns]
     lacking = [name for name in table.columns if name not in answer]

@@ -106,7 +106,7 @@ def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:
     if len(floors) > KEPT_FLOORS:
         oldest, next_, *rest = floors
         after, upto = min(oldest.after, next_.after), max(oldest.upto, next_.upto)
-        floors = (Floor(next_.epoch, oldest.offset, after, upto), *rest)
+        floors = (Floor(next_.hub_epoch, oldest.offset, after, upto), *rest)
     return replace(replica, floors=floors)
 
 

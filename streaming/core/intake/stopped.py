@@ -19,16 +19,11 @@ KEPT_BEHIND_STOP = 10_000
 """How many records may stand behind a stop before they go to quarantine, unread."""
 
 
-STOPPED_BY_LOSS = (ReplicaStatus.UNSUPPORTED, "hello with lost")
-"""How earlier versions stopped a replica before a hello with `lost`."""
-
-
 def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | None:
     """Return the record if it is a hello that starts a stopped replica; its session is not known.
 
-    That is one with `reinit`, or the hello with `lost` at which an earlier version stopped. A
-    replica whose input was lost starts with any, but only when an operator has given up what was
-    lost; one that is retired never does.
+    That is one with `reinit`. A replica whose input was lost starts with any, but only when an
+    operator has given up what was lost; one that is retired never does.
     """
     hello = received.record
     if replica.status in (ReplicaStatus.INPUT_LOST, ReplicaStatus.RETIRED):
@@ -36,8 +31,7 @@ def starts_again(received: ReceivedRecord, replica: ReplicaState) -> Hello | Non
     if received.reason is not None or not isinstance(hello, Hello):
         return None
     is_recovered = replica.status is ReplicaStatus.RECOVERED
-    was_lost = hello.lost and (replica.status, replica.detail) == STOPPED_BY_LOSS
-    is_due = hello.reinit or is_recovered or was_lost
+    is_due = hello.reinit or is_recovered
     return hello if is_due and received.session not in replica.known_sessions else None
 
 

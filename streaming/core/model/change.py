@@ -27,6 +27,16 @@ class Op(StrEnum):
     TRUNCATE = "truncate"
     """All rows of the table are gone."""
 
+    @property
+    def is_of_table(self) -> bool:
+        """Whether it concerns all rows of a table, and names no key."""
+        return self is Op.TRUNCATE
+
+    @property
+    def has_image(self) -> bool:
+        """Whether the row stands behind it, as its after-image says."""
+        return self is Op.INSERT or self is Op.UPDATE
+
 
 class Change(NamedTuple):
     """One row operation of one replica.

@@ -49,7 +49,7 @@ class Refusal:
         What it reflects says nothing of a row that it refused, until it reflects a refresh of it
         that was sent later.
         """
-        if self.offset >= arrived.offset or row.epoch > self.hub_epoch:
+        if self.offset >= arrived.offset or row.hub_epoch > self.hub_epoch:
             return False
         refreshes = _refreshes(row, self.rid)
         return not any(self.hub_epoch < epoch <= arrived.mre for epoch in refreshes)
@@ -60,12 +60,12 @@ def sent_last(row: RowState, rid: int, *, is_seen: bool = True) -> int:
 
     `is_seen`: its agreement has the table; otherwise it is sent refreshes only.
     """
-    return max([row.epoch if is_seen else 0, *_refreshes(row, rid)])
+    return max([row.hub_epoch if is_seen else 0, *_refreshes(row, rid)])
 
 
 def _refreshes(row: RowState, rid: int) -> list[int]:
     """The hub epochs in which the row itself was sent to a replica, ranges apart."""
-    return [one.epoch for one in row.realign if one.rid == rid and not one.is_of_range]
+    return [one.hub_epoch for one in row.realign if one.rid == rid and not one.is_of_range]
 
 
 Refusals = Mapping[int, Mapping[RowKey, Refusal]]

@@ -14,13 +14,13 @@ class Truncation(NamedTuple):
     """The last accepted truncate of a table; `incarnation`: how many there were."""
 
     author: int
-    epoch: int
+    hub_epoch: int
     csn: str
     incarnation: int = 1
 
     def tombstone(self, row: RowState) -> RowState:
         """Return a row of the table as the truncate leaves it; its realigns stay."""
-        return RowState(self.author, self.epoch, self.csn, realign=row.realign)
+        return RowState(self.author, self.hub_epoch, self.csn, realign=row.realign)
 
     def applied_to(self, row: RowState) -> RowState:
         """Return a row as it stands: one that was not written since is a tombstone.
@@ -28,7 +28,7 @@ class Truncation(NamedTuple):
         What is written in the hub epoch of the truncate behind it has that hub epoch too, and what
         stood before it is known to be gone.
         """
-        return self.tombstone(row) if row.epoch < self.epoch else row
+        return self.tombstone(row) if row.hub_epoch < self.hub_epoch else row
 
 
 Truncations = Mapping[str, Truncation]

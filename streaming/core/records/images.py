@@ -78,7 +78,7 @@ def row_of(change: Change, tables: Mapping[str, Table]) -> RowKey | None:
 
     Of a truncate it is the table as a whole.
     """
-    if change.op is Op.TRUNCATE:
+    if change.op.is_of_table:
         return (change.table, ALL_KEYS) if change.table in tables else None
     return row_named(change.table, change.key, tables)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streaming.core.model.change import Change
+from streaming.core.model.change import Change, Op
 from streaming.core.model.ruv import Ruv
 
 
@@ -297,6 +297,11 @@ class Item:
     author: int
     prim_csn: str | None = None
     cause: str | None = None
+
+    @property
+    def is_of_table(self) -> bool:
+        """Whether it concerns all rows of the table."""
+        return self.op == Op.TRUNCATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ def entry_of_conflict(row: Row) -> Entry:
     """Return a row of `conflicts` as an entry; names of replicas are those of a configuration."""
     names = (
         *("kind", "cause", "lost", "loser_csn", "loser_rid", "loser_epoch"),
-        *("winner_csn", "winner_rid", "winner_epoch", "row_epoch", "mre", "reflected_epoch"),
+        "loser_hub_epoch",
+        *("winner_csn", "winner_rid", "winner_hub_epoch", "row_epoch", "mre", "reflected_epoch"),
         *("same_epoch_only", "after", "winner_image", "resolution", "resolved_by"),
         *("code", "attempts", "sent_epoch"),
     )

@@ -12,11 +12,18 @@ from streaming.core.records.record import RECORD_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """An agreement as configured: its consumer and the tables that it gets, of one data set."""
+    """An agreement as configured: its consumer's rid, and what it is sent, of one data set.
+
+    What an agreement sends is decided here and nowhere else: `sends`.
+    """
 
     name: str
     consumer: int
     tables: frozenset[str]
+
+    def sends(self, table: str) -> bool:
+        """Return whether rows of this table are sent."""
+        return table in self.tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +46,18 @@ class Topology:
     resync_pages: int = 4
     skew_s: int = MAX_SKEW_S
     order: JudgingOrder = JudgingOrder.LARGEST_CSN
-    visible: Mapping[int, frozenset[str]] = field(init=False)
+    by_consumer: Mapping[int, Subscription] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index by consumer the tables that it sees and the data set that it is served."""
-        visible = {s.consumer: s.tables for s in self.subscriptions.values()}
-        served = {rid: self.dataset_of(min(names)) for rid, names in visible.items() if names}
+        """Index by consumer its agreement and the data set that it is served."""
+        by_consumer = {one.consumer: one for one in self.subscriptions.values()}
+        served = {
+            rid: self.dataset_of(min(one.tables)) for rid, one in by_consumer.items() if one.tables
+        }
         datasets = tuple(sorted({table.dataset for table in self.tables.values()}))
-        object.__setattr__(self, "visible", visible)
+        object.__setattr__(self, "by_consumer", by_consumer)
         object.__setattr__(self, "served", served)
         object.__setattr__(self, "datasets", datasets or (DEFAULT_DATASET,))
 
@@ -62,8 +71,15 @@ class Topology:
 
     def sees(self, rid: int, table: str) -> bool:
         """Return whether this replica receives the table; if not, the MRE of its changes is 0."""
-        return table in self.visible.get(rid, frozenset())
+        subscription = self.by_consumer.get(rid)
+        return subscription is not None and subscription.sends(table)
+
+    @property
+    def visible(self) -> dict[int, frozenset[str]]:
+        """Rid -> the tables of which it is sent rows."""
+        return {rid: one.tables for rid, one in self.by_consumer.items()}
 
     def agreement_of(self, rid: int) -> str | None:
         """The name of the agreement whose consumer this replica is."""
-        return next((s.name for s in self.subscriptions.values() if s.consumer == rid), None)
+        subscription = self.by_consumer.get(rid)
+        return subscription.name if subscription else None

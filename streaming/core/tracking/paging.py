@@ -16,7 +16,7 @@ def goes_live(tracked_epoch: int, row: RowState) -> bool:
     Then it is sent with the live batches; any other goes as it stands, a tombstone as its delete.
     Rows have no place in hub order, so hub epochs are compared.
     """
-    return row.epoch > tracked_epoch
+    return row.hub_epoch > tracked_epoch
 
 
 def page_end(keys: Sequence[Key], end: int, order: Order[Key]) -> int:

@@ -102,14 +102,14 @@ class RangeRealign:
 
     range: KeyRange
     rid: int
-    epoch: int
+    hub_epoch: int
     offset: int = ALL_OFFSETS
     rejects_transaction: bool = False
 
     def as_realign(self) -> Realign:
         """Return the realign of each key in the range."""
         rejects = self.rejects_transaction
-        return Realign(self.rid, self.epoch, self.offset, rejects, is_of_range=True)
+        return Realign(self.rid, self.hub_epoch, self.offset, rejects, is_of_range=True)
 
     def dominates(self, other: "RangeRealign") -> bool:
         """Return whether this one blocks everything that the other one blocks."""
@@ -128,10 +128,10 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
     """
     kept = list(realigns)
     for place, old in enumerate(kept):
-        is_alike = replace(old, range=new.range, epoch=new.epoch) == new
+        is_alike = replace(old, range=new.range, hub_epoch=new.hub_epoch) == new
         joined = old.range.joined(new.range) if is_alike else None
         if joined is not None:
-            new = replace(new, range=joined, epoch=max(old.epoch, new.epoch))
+            new = replace(new, range=joined, hub_epoch=max(old.hub_epoch, new.hub_epoch))
             del kept[place]
             break
     return (*(old for old in kept if not new.dominates(old)), new)
@@ -139,4 +139,6 @@ def with_range(realigns: Iterable[RangeRealign], new: RangeRealign) -> tuple[Ran
 
 def unapplied(realigns: Iterable[RangeRealign], rid: int, reached: int) -> frozenset[str]:
     """Return the tables of which a replica was sent ranges behind the hub epoch that it reached."""
-    return frozenset(one.range.table for one in realigns if one.rid == rid and one.epoch > reached)
+    return frozenset(
+        one.range.table for one in realigns if one.rid == rid and one.hub_epoch > reached
+    )

@@ -12,22 +12,15 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.truncation import Truncations
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
+from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
-
-
-class PagePart(NamedTuple):
-    """What a page sends of one table: the keys with `after` < key <= `upto`; None: an open end."""
-
-    table: str
-    after: str | None = None
-    upto: str | None = None
 
 
 class PlannedPage(NamedTuple):
     """The page of a resync that a batch sends; the plan of the batch holds it."""
 
     agreement: str
-    parts: tuple[PagePart, ...]
+    parts: tuple[KeyRange, ...]
 
 
 class PageRows(NamedTuple):
@@ -37,7 +30,7 @@ class PageRows(NamedTuple):
     how many rows the part counts for. A part of any other kind is a range.
     """
 
-    part: PagePart
+    part: KeyRange
     kind: WorkKind
     rows: int
     tracked: tuple[tuple[str, int], ...] = ()
@@ -144,10 +137,10 @@ def planned_page(
 
     `bound`: of the next page of a piece, for so many rows.
     """
-    parts, room = list[PagePart](), page_rows
+    parts, room = list[KeyRange](), page_rows
     for piece in (one.piece for one in accounting.accounts.values() if not one.is_closed):
         upto, rows = bound(piece, room)
-        parts.append(PagePart(piece.table, piece.after, upto))
+        parts.append(KeyRange(piece.table, piece.after, upto))
         room -= rows
         if upto is not None or room <= 0:
             break
@@ -186,5 +179,5 @@ def marked(
 
 def scanned(ordered: Iterable[str], truncations: Truncations, held_covers: int) -> frozenset[str]:
     """Return the tables that a resync scans: `ordered`, and those truncated behind its position."""
-    behind = (table for table, one in truncations.items() if one.epoch > held_covers)
+    behind = (table for table, one in truncations.items() if one.hub_epoch > held_covers)
     return frozenset((*ordered, *behind))

@@ -21,7 +21,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.values.columns import stored
 from connectors.sqlite.values.spellings import Stored
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.model.change import Change
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table

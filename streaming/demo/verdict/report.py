@@ -9,13 +9,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from streaming.cli.output import write_line, write_pairs
 from streaming.core.conflict.judge import Verdict
 from streaming.core.text.wording import as_count
 from streaming.demo.replicas.collisions import UPDATE_UPDATE
 from streaming.demo.verdict.checks import KINDS, CheckedClaim, conflict_counts, winning_retries
 from streaming.demo.verdict.evidence import Evidence, ReplicaEvidence, Row
 from streaming.demo.verdict.latency import ChangeLatency, latencies, percentile
+from streaming.terminal.output import write_line, write_pairs
 
 EXAMPLES = 3
 """How many conflicts of each kind are in the JSON document."""
@@ -89,9 +89,10 @@ def _conflict(evidence: Evidence, row: Row) -> dict[str, Any]:
         "loser": name(row["loser_rid"]),
         "loser_csn": row["loser_csn"],
         "loser_epoch": row["loser_epoch"],
+        "loser_hub_epoch": row["loser_hub_epoch"],
         "winner": name(row["winner_rid"]),
         "winner_csn": row["winner_csn"],
-        "winner_epoch": row["winner_epoch"],
+        "winner_hub_epoch": row["winner_hub_epoch"],
         "mre": row["mre"],
     }
 

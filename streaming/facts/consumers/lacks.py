@@ -12,6 +12,7 @@ from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, la
 from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.topology import Subscription
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.names import committed, names_of
@@ -100,9 +101,9 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
     dataset = config.dataset_of(agreement)
     known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
     lacking = lack(known, consumer)
-    tables = config.tables_of(agreement)
+    subscription = config.subscription(agreement)
     configured = [table.name for table in config.tables]
-    changes, refreshes = _to_be_sent(reader, rid, tables, configured, state.acked_covers, consumer)
+    changes, refreshes = _to_be_sent(reader, subscription, configured, state.acked_covers, consumer)
     names = names_of(config)
     return ConsumerLacks(
         agreement=agreement.name,
@@ -132,15 +133,14 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
 
 def _to_be_sent(
     reader: Reader,
-    rid: int,
-    tables: frozenset[str],
+    subscription: Subscription,
     configured: Sequence[str],
     after: int,
     acked_ruv: Ruv,
 ) -> tuple[Counter[int], int]:
     """How many fresh changes the consumer lacks, by the rid that made them; how many refreshes.
 
-    `tables`: of the agreement. Refreshes are of any table that is configured: a removed one is
+    Refreshes are of any table that is configured: a removed one is
     sent to nobody.
     """
     from streaming.stages.recipients import (  # noqa: PLC0415  # only a count needs the stages
@@ -148,12 +148,12 @@ def _to_be_sent(
         Recipients,
     )
 
-    replica = committed(reader).replicas.get(rid)
+    replica = committed(reader).replicas.get(subscription.consumer)
     floors = replica.floors if replica else ()
     changes, refreshes = Counter[int](), 0
     for part in reader.scan_changelog(COLUMNS, after=after, tables=configured):
         rows = Recipients(part)
-        is_sent = rows.for_consumer(rid, tables, acked_ruv, floors)
+        is_sent = rows.of(subscription, acked_ruv, floors)
         changes.update(rows.rid[is_sent & rows.is_change].tolist())
         refreshes += int((is_sent & ~rows.is_change).sum())
     return changes, refreshes

@@ -99,5 +99,5 @@ def acked(hub: HubState, agreement: AgreementState, rid: int, dataset: str) -> R
         return agreement.acked_ruv
     replica = hub.replicas.get(rid)
     floors = replica.floors if replica else ()
-    kept = [floor.after for floor in floors if floor.epoch > agreement.acked_covers]
+    kept = [floor.after for floor in floors if floor.hub_epoch > agreement.acked_covers]
     return own_counted(agreement.acked_ruv, rid, min([own, *kept]) or None)

@@ -265,14 +265,14 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
     hub = committed(reader)
     state, rid = state_of(hub, agreement.name), config.replica(agreement.consumer).rid
     replica = hub.replicas.get(rid)
-    floors, tables = replica.floors if replica else (), config.tables_of(agreement)
+    floors, subscription = replica.floors if replica else (), config.subscription(agreement)
     configured = [table.name for table in config.tables]
     entries, found = 0, list[pa.Table]()
     for part in reader.scan_changelog(TRACKED_COLUMNS, after=state.acked_covers, tables=configured):
         entries += part.num_rows
         if entries > COUNTED_ENTRIES:
             return None
-        found.append(tracked_rows(part, rid, tables, state.acked_ruv, floors))
+        found.append(tracked_rows(part, subscription, state.acked_ruv, floors))
     return len(newest(found))
 
 

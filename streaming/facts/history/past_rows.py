@@ -28,7 +28,7 @@ class StandingRow(NamedTuple):
     table: str
     key: str
     author: int
-    epoch: int
+    hub_epoch: int
     csn: str
     image: Image
 
@@ -43,13 +43,13 @@ class ChangedRow(NamedTuple):
 
 
 class ColumnAuthor(NamedTuple):
-    """Who wrote the value of a column that stands; `epoch`: in which hub epoch."""
+    """Who wrote the value of a column that stands."""
 
     column: str
     value: object
     rid: int
     csn: str
-    epoch: int
+    hub_epoch: int
     app: str | None
 
 

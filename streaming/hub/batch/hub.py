@@ -10,7 +10,7 @@ from checkpoints.reading import lookup
 from checkpoints.reading.truncates import rows_beside
 from streaming.core.batch.sending import wants_batch
 from streaming.core.conflict.truncate import summary
-from streaming.core.conflict.window import Window, key_of, text_of, unpacked
+from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
 from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
@@ -71,7 +71,7 @@ class Hub:
     def look_up_beside(self, table: str, known: Collection[str]) -> list[RowState]:
         """Look up what stands for the rows of a table whose keys are not known."""
         found = {
-            key: unpacked(row)
+            key: row
             for name, row in self.window.rows.items()
             if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
         }
@@ -82,6 +82,11 @@ class Hub:
     def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
         """Look up the images of row versions that the window knows."""
         return lookup.images(self.ledger.store, rows, self.upkeep.rows_epoch, self.images)
+
+    @property
+    def standing(self) -> RowsAt:
+        """The rows as they stand behind the last batch."""
+        return RowsAt(self.window, self.look_up, self.look_up_images)
 
     def next_plan(
         self,
@@ -108,10 +113,10 @@ class Hub:
             undelivered=tuple(sorted(self.undelivered)),
             writable=tuple(sorted(self.writable)),
         )
-        count = sum(end - first for first, end in plan.named.values())
-        if not self.settings.is_carried_by_executors(count):
-            plan = replace(plan, pages=self.resyncs.due(self.state))
-        return plan.without(self.losses(topics))
+        plan = plan.without(self.losses(topics))
+        if self.settings.is_carried_by_executors(plan):
+            return plan
+        return replace(plan, pages=self.resyncs.due(self.state))
 
     def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
         """What is lost of the configured topics, if they are so now."""

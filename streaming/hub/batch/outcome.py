@@ -17,7 +17,7 @@ from streaming.core.batch import after
 from streaming.core.batch.counters import counted, in_conflict
 from streaming.core.batch.sending import Refresh, SendingView
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.conflict.window import key_of, text_of, unpacked
+from streaming.core.conflict.window import key_of, text_of
 from streaming.core.counts import tallies
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
@@ -71,23 +71,15 @@ def settle_refusals(
 def rows_after(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:
     """Rows as they stand after the batch; images only of those that it did not touch lately."""
     changed = {key: row for key in keys if (row := verdicts.rows.get(text_of(key))) is not None}
-    window = hub.window.rows
-    known = {key: row for key in keys if (row := window.get(text_of(key))) is not None}
-    older = [key for key in keys if key not in changed and key not in known]
-    before = {**hub.look_up(older), **{key: unpacked(row) for key, row in known.items()}}
-    standing = as_truncated(keys, before, verdicts.tables.truncations)
-    return {**standing, **{key: unpacked(row) for key, row in changed.items()}}
+    before = hub.standing.rows([key for key in keys if key not in changed])
+    return {**as_truncated(keys, before, verdicts.tables.truncations), **changed}
 
 
 def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
     """Which agreements the batch's own hub epoch holds something for."""
-    tables = {name: s.tables for name, s in intake.topology.subscriptions.items()}
+    subscriptions = intake.topology.subscriptions
     return {
-        name: bool(
-            outgoing.for_consumer(
-                a.consumer, tables[name], a.sent_ruv, intake.replicas[a.consumer].floors
-            ).any()
-        )
+        name: outgoing.sends(subscriptions[name], a.sent_ruv, intake.replicas[a.consumer].floors)
         for name, a in intake.agreements.items()
         if a.is_sent_to
     }

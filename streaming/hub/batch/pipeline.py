@@ -74,7 +74,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
     for table, truncation in hub.state.truncations.items():
-        if truncation.epoch > before.hub_epoch:
+        if truncation.hub_epoch > before.hub_epoch:
             hub.window.truncate(table, truncation)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
@@ -186,14 +186,12 @@ def _judge(
         taken.eligible,
         taken.intake,
         hub_epoch,
-        hub.window,
-        look_up=hub.look_up,
+        hub.standing,
         beside=hub.look_up_beside,
-        images=hub.look_up_images,
         earlier_resolutions=_earlier_resolutions(hub, plan),
         fetch=carrier.images,
         pages=pages,
-        prepared=hub.resyncs.tracked_rows(pages, hub.window, hub.look_up, hub.look_up_images),
+        prepared=hub.resyncs.tracked_rows(pages, hub.standing),
     )
 
 

@@ -15,11 +15,11 @@ from checkpoints.tables import TableName
 from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.batch.sending import stop_answers
-from streaming.core.conflict.window import WindowRow
 from streaming.core.model.errors import PublishError
 from streaming.core.model.row import Floor, RowState
 from streaming.core.state.agreement_state import SendRange
 from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Subscription
 from streaming.hub.batch.hub import Hub
 from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Ints, ints
@@ -38,7 +38,7 @@ class DecidedBatch(BatchOutcome):
 
     carrier: Carrier
     outgoing: Outgoing
-    rows: Mapping[str, WindowRow]
+    rows: Mapping[str, RowState]
     contended: Collection[RowState]
     plan: Plan
     page_items: Mapping[str, pa.Array]
@@ -71,7 +71,7 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
         hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name, to_send in state.to_send.items():
         agreement = state.agreements[name]
-        tables = hub.settings.topology.subscriptions[name].tables
+        subscription = hub.settings.topology.subscriptions[name]
         floors = state.replicas[agreement.consumer].floors
         outgoing: Outgoing | OutgoingWithRanges
         if fresh is not None and to_send.after >= hub.state.hub_epoch:
@@ -80,9 +80,15 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
                 outgoing = OutgoingWithRanges(outgoing, fresh.page_items[name])
         else:
             store, configured = hub.ledger.store, hub.settings.topology.tables
-            outgoing = logged(store, configured, to_send, agreement.consumer, tables, floors)
+            outgoing = logged(store, configured, to_send, subscription, floors)
         chunks = publish_stage.chunks(
-            outgoing, agreement, to_send, tables, state.generation, hub.settings.chunks, floors
+            outgoing,
+            agreement,
+            to_send,
+            subscription,
+            state.generation,
+            hub.settings.chunks,
+            floors,
         )
         if outgoing.away.any():
             carried += chunks
@@ -102,8 +108,7 @@ def logged(
     store: StateStore,
     configured: Collection[str],
     to_send: SendRange,
-    consumer: int,
-    tables: frozenset[str],
+    subscription: Subscription,
     floors: Sequence[Floor],
 ) -> Outgoing:
     """The changelog rows that a range sends to a consumer, of tables that are configured.
@@ -115,9 +120,9 @@ def logged(
     where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
     where &= ds.field("table").isin(sorted(configured))
     log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
-    chosen = _positions(log)[sent_rows(log, consumer, tables, to_send, floors)]
+    chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
-    return Outgoing(publish_stage.readable(rows))
+    return Outgoing(rows)
 
 
 def _positions(log: pa.Table | pa.RecordBatch) -> Ints:

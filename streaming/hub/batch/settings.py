@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.epochs import Checkpoint, Plan
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
@@ -26,7 +26,7 @@ class BatchSettings:
     `topics`: changes topic -> rid. `names`: rid -> name, the hub's own included. `retired_topics`:
     topics of replicas that are not configured any more; they are not read on, but earlier records
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
-    `is_carried_by_executors`: whether a batch of so many records is. `publishes`: what a batch
+    `is_carried_by_executors`: whether the records of a plan are. `publishes`: what a batch
     decides is sent; not so in a replay. `writes`: rid -> the tables that it may write, of those
     that may not write all. `quarantine`: how much of a replica's records it keeps.
     """
@@ -43,7 +43,7 @@ class BatchSettings:
     kept_image_bytes: int
     materialize_every: MaterializeEvery
     resync_workers: int = 4
-    is_carried_by_executors: Callable[[int], bool] = lambda _: False
+    is_carried_by_executors: Callable[[Plan], bool] = lambda _: False
     retired_topics: Mapping[str, int] = field(default_factory=dict)
     updates_topics: Mapping[str, str] = field(default_factory=dict)
     publishes: bool = True

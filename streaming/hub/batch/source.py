@@ -71,17 +71,20 @@ class Source:
         self, records: DataFrame, plan: Plan, settings: BatchSettings, limits: LimitsConfig
     ) -> Carrier:
         """Return these records of a plan; SourceError if Spark delivered other offsets."""
-        count = sum(end - first for first, end in plan.named.values())
         topics, tables = settings.topics, settings.topology.tables
         allowed = limits_of(limits, settings)
         carrier: Carrier
-        is_local = is_local_master(self.spark.sparkContext.master or "")
-        if is_carried_by_executors(count, limits.driver_batch_records, is_local=is_local):
+        if self.is_carried_by_executors(plan, limits):
             carrier = ExecutorsCarrier(records, topics, tables, allowed, self.sink)
         else:
             carrier = DriverCarrier(parse_on_driver(records, topics, tables, allowed))
         _check_range(carrier.facts, plan, topics)
         return carrier
+
+    def is_carried_by_executors(self, plan: Plan, limits: LimitsConfig) -> bool:
+        """Return whether the executors carry the records of a plan; else the driver does."""
+        is_local = is_local_master(self.spark.sparkContext.master or "")
+        return is_carried_by_executors(plan.records, limits.driver_batch_records, is_local=is_local)
 
     def warm_up(
         self, settings: BatchSettings, limits: LimitsConfig, named: Mapping[str, tuple[int, int]]

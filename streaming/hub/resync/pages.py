@@ -13,23 +13,23 @@ from typing import NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkpoints.reading.lookup import materialized
 from checkpoints.reading.resync_rows import SortedRows
 from streaming.core.batch.left_out import uncarried_rows
-from streaming.core.conflict.window import Window, key_of, text_of, unpacked
+from streaming.core.conflict.window import RowsAt, key_of, text_of
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import Floor, Realign, RowState, readable
+from streaming.core.model.row import Floor, RowState, with_image
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import Truncation, Truncations
 from streaming.core.records.arrival import Quarantined
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.topology import Topology
+from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     PageBound,
-    PagePart,
     PageRows,
     PlannedPage,
     Resync,
@@ -51,8 +51,7 @@ class LackingRows(NamedTuple):
     `ruv`: the changes that it has. `is_full`: its tables are copied anyway.
     """
 
-    consumer: int
-    tables: frozenset[str]
+    subscription: Subscription
     after: int
     to: int
     ruv: Ruv
@@ -211,7 +210,7 @@ class Resyncs:
             rows = base.num_rows
             if kind.is_whole:
                 rows += len(self._written(page.agreement, part))
-                listed = prepared.uncarried[part.table].between(part.after, part.upto)
+                listed = prepared.uncarried[part.table].between(part.after, part.to)
                 uncarried.update((part.table, key) for key in listed)
                 parts.append(PageRows(part, kind, rows))
             else:
@@ -222,27 +221,19 @@ class Resyncs:
     def tracked_rows(
         self,
         pages: Iterable[ResyncPage],
-        window: Window,
-        look_up: Callable[[Collection[RowKey]], Mapping[RowKey, RowState]],
-        images: Callable[[Mapping[RowKey, RowState]], Mapping[RowKey, str | None]],
+        standing: RowsAt,
     ) -> dict[RowKey, RowState]:
         """The tracked rows of pages as they stand before the batch, with images."""
-        found, newer, older = dict[RowKey, RowState](), dict[RowKey, RowState](), list[RowKey]()
+        found, other = dict[RowKey, RowState](), list[RowKey]()
         for page in pages:
-            is_stale = window.edge > self.work[page.agreement].epoch
+            is_stale = standing.window.edge > self.work[page.agreement].epoch
             for part in (one.part for one in page.parts if one.tracked):
                 for key, row in _states(part.table, self._base(page.agreement, part)):
-                    known = window.rows.get(text_of(key))
-                    if known is None:
-                        found[key] = row
-                        older += [key] if is_stale else []
-                    elif known[2] == row.csn and known[2] is not None:
-                        found[key] = unpacked(known, row.image)
-                    else:
-                        newer[key] = unpacked(known)
-        found |= look_up(older) if older else {}
-        seen = images(newer) if newer else {}
-        return found | {key: row._replace(image=seen.get(key)) for key, row in newer.items()}
+                    held = standing.window.rows.get(text_of(key))
+                    found[key] = row if held is None else with_image(held, row.image)
+                    if is_stale if held is None else held.csn is None or held.csn != row.csn:
+                        other.append(key)
+        return found | standing.with_images(other)
 
     def range_rows(
         self,
@@ -261,7 +252,7 @@ class Resyncs:
                 base = _not_truncated(self._base(page.agreement, one.part), truncations.get(table))
                 written = self._written(page.agreement, one.part)
                 states = now([(table, key) for key in written])
-                yield KeyRange(*one.part), _overwritten(base, table, written, states)
+                yield one.part, _overwritten(base, table, written, states)
 
     # -- preparing ----------------------------------------------------------------------------
 
@@ -273,12 +264,13 @@ class Resyncs:
         ident: tuple[object, ...],
         rows_epoch: int,
     ) -> Preparation:
-        tables = self.topology.subscriptions[agreement.name].tables
+        subscription = self.topology.subscriptions[agreement.name]
+        tables = subscription.tables
         floors = state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end or state.hub_epoch
         is_full = agreement.is_full
         scans = scanned(agreement.scans, state.truncations, held.covers)
-        asked = LackingRows(agreement.consumer, tables, held.covers, end, held.ruv, floors, is_full)
+        asked = LackingRows(subscription, held.covers, end, held.ruv, floors, is_full)
         committed, source, topology = state.hub_epoch, self.source, self.topology
         orders = {name: key_order(self.topology.tables[name]) for name in tables}
 
@@ -347,13 +339,13 @@ class Resyncs:
     def _table(self, agreement: str, table: str) -> PreparedTable:
         return self.work[agreement].sorting[table].result()
 
-    def _base(self, agreement: str, part: PagePart) -> pa.Table:
+    def _base(self, agreement: str, part: KeyRange) -> pa.Table:
         prepared = self._table(agreement, part.table)
-        return prepared.base(part.upto, prepared.rows.order)
+        return prepared.base(part.to, prepared.rows.order)
 
-    def _written(self, agreement: str, part: PagePart) -> list[str]:
+    def _written(self, agreement: str, part: KeyRange) -> list[str]:
         touched = self._table(agreement, part.table).touched
-        return touched.between(part.after, part.upto) if touched else []
+        return touched.between(part.after, part.to) if touched else []
 
     def _forget(self, name: str) -> None:
         for sorting in self.work.pop(name).sorting.values():
@@ -392,28 +384,14 @@ def _is_under_way(agreement: AgreementState) -> bool:
 def _states(table: str, rows: pa.Table) -> Iterator[tuple[RowKey, RowState]]:
     """Rows of SORTED as values."""
     for row in rows.to_pylist():
-        realign = tuple(
-            Realign(r["rid"], r["epoch"], r["offset"], r["whole"]) for r in row["realign"] or ()
-        )
-        image = readable(row["image"])
-        yield (
-            (table, row["key"]),
-            RowState(
-                row["author"] or 0,
-                row["epoch"] or 0,
-                row["csn"],
-                row["image"] is not None,
-                image,
-                realign,
-            ),
-        )
+        yield (table, row["key"]), materialized(row)
 
 
 def _not_truncated(rows: pa.Table, truncation: Truncation | None) -> pa.Table:
     """Sorted rows without those that a truncate took since they were sorted."""
     if truncation is None:
         return rows
-    return rows.filter(pc.greater_equal(rows["epoch"], truncation.epoch))
+    return rows.filter(pc.greater_equal(rows["hub_epoch"], truncation.hub_epoch))
 
 
 def _overwritten(
@@ -424,7 +402,13 @@ def _overwritten(
         return base
     kept = base.filter(pc.invert(pc.is_in(base["key"], pa.array(list(written), pa.string()))))
     now = [
-        {"key": key, "author": row.author, "epoch": row.epoch, "csn": row.csn, "image": row.image}
+        {
+            "key": key,
+            "author": row.author,
+            "hub_epoch": row.hub_epoch,
+            "csn": row.csn,
+            "image": row.image,
+        }
         for key in written
         if (row := states.get((table, key))) is not None and row.image is not None
     ]

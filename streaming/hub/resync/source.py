@@ -54,9 +54,9 @@ class StateSource:
         for after in range(asked.after, asked.to, EPOCHS_AT_ONCE):
             where = _between(after, min(after + EPOCHS_AT_ONCE, asked.to))
             if asked.is_full:
-                where &= ~ds.field("table").isin(sorted(asked.tables))
+                where &= ~ds.field("table").isin(sorted(asked.subscription.tables))
             log = store.read(TableName.CHANGELOG, where, TRACKED_COLUMNS)
-            rows = tracked_rows(log, asked.consumer, asked.tables, asked.ruv, asked.floors)
+            rows = tracked_rows(log, asked.subscription, asked.ruv, asked.floors)
             found = [newest([*found, rows])]
         return newest(found)
 

@@ -16,12 +16,10 @@ from streaming.core.conflict.window import (
     Window,
     key_of,
     last_touched,
-    packed,
     text_of,
-    unpacked,
 )
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import RowState
+from streaming.core.model.row import RowState, with_image
 
 SPARE = 1.25
 """How much longer than a window may be the one that is kept up grows before it is read anew."""
@@ -95,8 +93,7 @@ class FollowedWindow:
 
 def _merge(window: Window, rows: Mapping[RowKey, RowState]) -> None:
     for key, row in rows.items():
-        one = packed(row)
-        window.merge(last_touched(one), {text_of(key): one})
+        window.merge(last_touched(row), {text_of(key): with_image(row, None)})
 
 
 class _Before(Mapping[RowKey, RowState]):
@@ -107,7 +104,7 @@ class _Before(Mapping[RowKey, RowState]):
 
     def __getitem__(self, key: RowKey) -> RowState:
         row = self._rows.get(text_of(key))
-        return self._blocked[key] if row is None else unpacked(row)
+        return self._blocked[key] if row is None else row
 
     def __iter__(self) -> Iterator[RowKey]:
         yield from map(key_of, self._rows)

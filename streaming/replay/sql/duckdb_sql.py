@@ -64,14 +64,14 @@ VIEWS = {
 """Views for people, by name; each reads one table of the hub."""
 
 _STANDING = """
-SELECT key, author, epoch, csn, image FROM (
-  SELECT *, row_number() OVER (PARTITION BY key ORDER BY epoch DESC, place DESC) AS newest
+SELECT key, author, hub_epoch, csn, image FROM (
+  SELECT *, row_number() OVER (PARTITION BY key ORDER BY hub_epoch DESC, place DESC) AS newest
   FROM (
-    SELECT key, author, epoch, csn, image, -1 AS place FROM {rows}
+    SELECT key, author, hub_epoch, csn, image, -1 AS place FROM {rows}
     UNION ALL
     SELECT key, rid, hub_epoch, csn, image, place FROM "{HUB}changelog"
     WHERE "table" = {table} AND verdict = 'accepted' AND hub_epoch > {after} AND key <> ''
-  ) WHERE epoch > {truncated} OR (epoch = {truncated} AND place > {place})
+  ) WHERE hub_epoch > {truncated} OR (hub_epoch = {truncated} AND place > {place})
 ) WHERE newest = 1 AND image IS NOT NULL
 """
 
@@ -213,7 +213,7 @@ class _OpenTables:
             rows=_quoted(rows),
             table=_literal(table.name),
             after=after,
-            truncated=truncate.epoch,
+            truncated=truncate.hub_epoch,
             place=place,
         )
         columns = ", ".join(
@@ -221,7 +221,7 @@ class _OpenTables:
             for name, kind in table.columns.items()
         )
         return (
-            f"SELECT {columns}, author AS _author, epoch AS _epoch, csn AS _csn"  # noqa: S608
+            f"SELECT {columns}, author AS _author, hub_epoch AS _hub_epoch, csn AS _csn"  # noqa: S608
             f" FROM ({standing})"
         )
 

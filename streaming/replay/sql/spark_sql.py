@@ -44,14 +44,14 @@ VIEWS = {
 """Views for people, by name."""
 
 _STANDING = """
-SELECT `key`, author, epoch, csn, image FROM (
-  SELECT *, row_number() OVER (PARTITION BY `key` ORDER BY epoch DESC, place DESC) AS newest
+SELECT `key`, author, hub_epoch, csn, image FROM (
+  SELECT *, row_number() OVER (PARTITION BY `key` ORDER BY hub_epoch DESC, place DESC) AS newest
   FROM (
-    SELECT `key`, author, epoch, csn, image, -1 AS place FROM hub_rows WHERE `table` = {table}
+    SELECT `key`, author, hub_epoch, csn, image, -1 AS place FROM hub_rows WHERE `table` = {table}
     UNION ALL
     SELECT `key`, rid, hub_epoch, csn, image, place FROM hub_changelog
     WHERE `table` = {table} AND verdict = 'accepted' AND hub_epoch > {after} AND `key` <> ''
-  ) WHERE epoch > {truncated} OR (epoch = {truncated} AND place > {place})
+  ) WHERE hub_epoch > {truncated} OR (hub_epoch = {truncated} AND place > {place})
 ) WHERE newest = 1 AND image IS NOT NULL
 """
 
@@ -69,7 +69,7 @@ def query(
     truncates = last_truncates(store, store.rows_epoch, last.hub_epoch)
     for table in tables:
         truncate, place = truncates.get(table.name, (NEVER, -1))
-        rows = _rows(spark, table, store.rows_epoch, truncate.epoch, place)
+        rows = _rows(spark, table, store.rows_epoch, truncate.hub_epoch, place)
         rows.createOrReplaceTempView(_quoted(table.name))
     names = [f"{HUB}{name}" for name in (*TableName, *VIEWS)] + [table.name for table in tables]
     check_query(spark, text, frozenset(name.lower() for name in names))
@@ -107,7 +107,9 @@ def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: 
         f"CAST(of_row.{_quoted(column)} AS {TYPES[kind]}) AS {_quoted(column)}"
         for column, kind in table.columns.items()
     ]
-    return parsed.selectExpr(*columns, "author AS _author", "epoch AS _epoch", "csn AS _csn")
+    return parsed.selectExpr(
+        *columns, "author AS _author", "hub_epoch AS _hub_epoch", "csn AS _csn"
+    )
 
 
 def _quoted(name: str) -> str:

@@ -6,8 +6,8 @@ import pytest
 
 from connectors import live_value
 from connectors.kafka.live_options import LiveOptions
-from streaming.config.config import load
-from streaming.config.live import live_options as of_configuration
+from streaming.config.sources.live import live_options as of_configuration
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import check_database
-from connectors.sqlite.install.install import objects
 from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.load import Prepare, prepare_of
 from connectors.sqlite.store import SqliteStore
@@ -200,16 +199,13 @@ def test_the_functions_row_factory_does_not_reach_the_agent(database: Path) -> N
 def test_a_client_without_them_writes_the_tables_that_do_not_need_them(
     database: Path, client: sqlite3.Connection
 ) -> None:
-    """Also where an agent of an earlier version had one view for its triggers and for clients."""
+    """Its triggers use nothing that only the application's connections know."""
     client.execute("CREATE TABLE plain (k TEXT NOT NULL PRIMARY KEY, v TEXT)")
     plain = Table("plain", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
     prepare = prepare_of(f"{MODULE}:register")
     SqliteStore.open(database, RID, [ITEMS, plain], prepare=prepare).close()
-    fresh = objects(client)
-    _as_an_earlier_agent_left_it(client)
 
     with closing(SqliteStore.open(database, RID, [ITEMS, plain], prepare=prepare)) as store:
-        assert objects(client) == fresh
         with closing(sqlite3.connect(database, isolation_level=None)) as stranger:
             stranger.execute("INSERT INTO plain VALUES ('k', 'v')")
             stranger.execute("UPDATE plain SET v = 'w'")
@@ -220,19 +216,3 @@ def test_a_client_without_them_writes_the_tables_that_do_not_need_them(
     assert [one.op for one in changes if isinstance(one, Change)] == [
         *("insert", "update", "delete", "truncate")
     ]
-
-
-def _as_an_earlier_agent_left_it(client: sqlite3.Connection) -> None:
-    """Let the triggers of all tables write the view that has the triggers of truncates, too."""
-    there = {name: text for name, (kind, text) in objects(client).items() if kind == "trigger"}
-    for name, text in there.items():
-        client.execute(f'DROP TRIGGER "{name}"')
-        if name != "_slackwater_write_forward":
-            client.execute(text.replace("_slackwater_capture", "_slackwater_write"))
-    client.execute("DROP VIEW _slackwater_capture")
-    path = client.execute("PRAGMA database_list").fetchone()[2]
-    with (
-        closing(sqlite3.connect(path)) as stranger,
-        pytest.raises(sqlite3.OperationalError, match="unknown function"),
-    ):
-        stranger.execute("INSERT INTO plain VALUES ('k', 'v')")

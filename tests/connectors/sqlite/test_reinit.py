@@ -129,17 +129,6 @@ def test_no_csn_epoch_or_opno_is_given_twice(replica: Replica, tmp_path: Path) -
     assert [entry.record for entry in store.unpublished(10, 10**6)] == [change]
 
 
-def test_the_database_of_an_earlier_agent_can_be_emptied(replica: Replica, tmp_path: Path) -> None:
-    """It lacks the column that says so."""
-    replica.client.execute("ALTER TABLE _slackwater_position DROP COLUMN reinit")
-
-    store = emptied(replica, tmp_path / "saved", start())
-
-    assert store.start_session("s1", None, lost=False).reinit is True
-    with sqlite3.connect(replica.path) as other:
-        assert other.execute("SELECT reinit FROM _slackwater_position").fetchone() == (1,)
-
-
 def test_what_was_trimmed_is_forgotten_and_new_changes_are_published(
     replica: Replica, tmp_path: Path
 ) -> None:

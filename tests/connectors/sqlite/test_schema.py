@@ -11,7 +11,7 @@ from connectors import wire
 from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.check import check_database
 from connectors.sqlite.install.install import install
-from connectors.sqlite.install.own_tables import FIRST_TABLES
+from connectors.sqlite.install.own_tables import NEEDED_TABLES
 from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot
@@ -332,18 +332,7 @@ def test_several_triggers_that_are_lost_are_named_once(replica: Replica) -> None
     assert {LOST[1], LOST[3]} <= dict(objects(replica.client)).keys()
 
 
-def test_what_an_earlier_agent_did_not_make_is_no_loss(replica: Replica) -> None:
-    """Without these triggers every write was captured."""
-    before = objects(replica.client)
-    for one in ("done_update", "truncate"):
-        replica.client.execute(f"DROP TRIGGER _slackwater_{one}_items")
-
-    replica.store().close()
-
-    assert objects(replica.client) == before
-
-
-@pytest.mark.parametrize("name", FIRST_TABLES)
+@pytest.mark.parametrize("name", NEEDED_TABLES)
 def test_a_table_of_the_agents_that_is_dropped_is_named_with_what_to_do(
     replica: Replica, name: str, tmp_path: Path
 ) -> None:

@@ -11,8 +11,8 @@ from connectors.kafka.embedded.broker import HOST, OPEN, Broker, BrokerError
 from connectors.kafka.embedded.closed_broker import ADMINISTRATOR, LISTENERS
 from connectors.kafka.topics import Topics
 from streaming.cli.main import main
-from streaming.cli.start.closed_services import admit, secrets_of, start_broker, users_of
-from streaming.config.config import load
+from streaming.config.closed_services import admit, secrets_of, start_broker, users_of
+from streaming.config.sources.load import load
 from streaming.core.access.rights import NeededRight, TopicRight
 from streaming.core.model.errors import SourceError
 from tests.harness.intruder import HIDDEN, REFUSED, Intruder

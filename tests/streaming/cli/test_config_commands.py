@@ -6,7 +6,8 @@ import pytest
 
 from checkpoints.tables import TableName
 from streaming.cli.start.config import fields
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.served_hub import free_port
 from tests.streaming.cli.conftest import Slackwater

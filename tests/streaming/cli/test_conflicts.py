@@ -35,7 +35,7 @@ def conflicts(state: WrittenState) -> None:
                 "loser_epoch": 4,
                 "winner_csn": csn(number, 1),
                 "winner_rid": 1,
-                "winner_epoch": number,
+                "winner_hub_epoch": number,
                 "mre": number - 1,
                 "realign_epoch": 0,
                 "same_epoch_only": False,
@@ -142,6 +142,7 @@ def test_a_change_without_conflict_is_exit_code_2(slackwater: Slackwater) -> Non
 def test_a_row_that_nobody_wrote_can_win(slackwater: Slackwater, state: WrittenState) -> None:
     """A row that was there before the hub, or was realigned, has no CSN."""
     row = {"batch": 3, "hub_epoch": 3, "place": 1, "loser_csn": csn(4, 2), "loser_rid": 2}
+    row |= {"loser_epoch": 4}
     row |= {"kind": "update_recently_deleted", "winner_rid": 0, "id": "3-1", "cause": "realign"}
     state.append(TableName.CONFLICTS, row | {"lost": "change", "resolution": "open"})
 

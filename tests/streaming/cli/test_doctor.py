@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 
 from connectors.kafka.embedded.broker import Broker
 from connectors.kafka.topics import Topics, ensure_topics
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.access.rights import TopicRight
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.recorded_hub import served

@@ -39,7 +39,13 @@ def joined(state: WrittenState) -> WrittenState:
     """A hub with three rows, one of them deleted, which has never heard of b."""
     commit(state, NEW)
     for number, image in ((1, "{}"), (2, "{}"), (3, None)):
-        row = {"table": "t", "key": f'{{"id":{number}}}', "author": 1, "epoch": 1, "image": image}
+        row = {
+            "table": "t",
+            "key": f'{{"id":{number}}}',
+            "author": 1,
+            "hub_epoch": 1,
+            "image": image,
+        }
         state.append(TableName.ROWS, row)
     return state
 

@@ -527,8 +527,8 @@ def test_a_record_that_nobody_can_read_names_its_replica_apart(
     state.append(
         TableName.QUARANTINE,
         quarantined(4, "json", value=b"{", **unread),
-        quarantined(5, "kind", value=b'{"kind":"heartbeat","epoch":-1}', **unread),
-        quarantined(6, "session", value=b'{"kind": "applied"}', **unread),
+        quarantined(5, "kind", kind="heartbeat", **unread),
+        quarantined(6, "session", kind="applied", **unread),
         quarantined(7, "session", value=b'{"cut', kind="applied", invalid=False, **unread),
     )
 

@@ -10,7 +10,7 @@ import pytest
 from checkpoints.commit.last_poll import LastPoll, read_poll, write_poll
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.access.root import BucketRoot, S3Access
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.state.replica_state import AgentEnd

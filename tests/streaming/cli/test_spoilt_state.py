@@ -6,7 +6,7 @@ from urllib.request import urlopen
 
 from checkpoints import pending
 from checkpoints.store import StateStore
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from tests.checkpoints.spoilt_state import spoil
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.harness.recorded_hub import served

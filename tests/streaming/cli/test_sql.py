@@ -69,7 +69,7 @@ def test_a_row_is_answered_in_its_types(slackwater: Slackwater) -> None:
             "price": "10.50",
             "ok": True,
             "_author": 1,
-            "_epoch": 3,
+            "_hub_epoch": 3,
             "_csn": csn(3, 1),
         }
     ]

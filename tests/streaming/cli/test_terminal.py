@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.cli.output import write_table
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.resync import Resync
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
+from streaming.terminal.output import write_table
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -91,7 +91,7 @@ def full(state: WrittenState) -> WrittenState:
             "loser_epoch": 7,
             "winner_csn": csn(2, 2),
             "winner_rid": 2,
-            "winner_epoch": 5,
+            "winner_hub_epoch": 5,
             "at": datetime.fromtimestamp(BEGAN_S, UTC),
         },
     )

@@ -176,12 +176,12 @@ def test_a_key_that_names_no_row_is_listed_until_it_is_deleted(
 ) -> None:
     """Its writer corrects it by another key, which deletes the row of this one."""
     commit_level(state)
-    odd = {"key": '{"id":null}', "value": b'{"op":"insert"}'}
+    odd = {"key": '{"id":null}', "op": "insert"}
     state.append(TableName.QUARANTINE, kept(4, "key", **odd))
     listed = ("conflicts", "list", "--kind", "uncarried", "--json")
     (row,) = slackwater(*listed).facts
 
-    delete = odd | {"csn": csn(10, 1), "value": b'{"op":"delete"}'}
+    delete = odd | {"csn": csn(10, 1), "op": "delete"}
     state.append(TableName.QUARANTINE, kept(5, "key", **delete))
 
     assert row["key"] == '{"id":null}'

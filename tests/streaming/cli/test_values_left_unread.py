@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from checkpoints.reading.quarantined_rows import written_since
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.harness.recorded_hub import served
 from tests.streaming.cli.conftest import Slackwater

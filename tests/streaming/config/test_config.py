@@ -9,8 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from streaming.config.access import check_access
-from streaming.config.config import Config, load
+from streaming.config.config import Config
 from streaming.config.errors import section
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
 

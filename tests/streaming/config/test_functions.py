@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from streaming.config.functions import loaded
-from streaming.core.conflict.winner import ConflictFacts, Image, UserFunction, Winner
 from streaming.core.model.errors import FunctionError
 from streaming.core.model.function import EPOCH, parse_function
 from streaming.core.model.table import ColumnType, Table
+from streaming.functions import ConflictFacts, Image, UserFunction, Winner
 
 NOT_A_FUNCTION = 7
 

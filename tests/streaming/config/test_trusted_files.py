@@ -13,8 +13,8 @@ from connectors.sqlite.run import open_store
 from connectors.trusted_file import check_trusted
 from streaming.cli.entry import keep_files_private
 from streaming.config.access import check_access
-from streaming.config.config import load
 from streaming.config.functions import complaints
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from streaming.replay.what_if import parse_what_if
 

@@ -11,8 +11,8 @@ import pytest
 from connectors import live_value
 from connectors.agent.counts import AgentCounts
 from connectors.agent.metrics import served_metrics
-from streaming.config.config import load
-from streaming.config.live import live_access
+from streaming.config.sources.live import live_access
+from streaming.config.sources.load import load
 from tests.harness.served_hub import free_port
 from tests.harness.served_port import answer, ask, connected, port_of_a_hub, request
 

@@ -10,8 +10,8 @@ from checkpoints.commit.faults import FaultPoint
 from checkpoints.commit.protocol import open_ledger
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.conflict.window import WindowRow, text_of
-from streaming.core.model.row import Realign
+from streaming.core.conflict.window import text_of
+from streaming.core.model.row import Realign, RowState
 from streaming.hub.standby.window import FollowedWindow, ReadWindow, read_window
 from tests.checkpoints.kept_state import STORY
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
@@ -71,7 +71,7 @@ def test_reading_on_is_reading_anew(story: str | None, tmp_path: Path) -> None:
 def state(tmp_path: Path) -> WrittenState:
     """A row that hub epoch 1 wrote and sent to replica 2, and `rows` has."""
     made = WrittenState(tmp_path).create()
-    row = {"table": "t", "key": KEY, "author": 1, "epoch": 1, "csn": csn(1, 1), "image": "{}"}
+    row = {"table": "t", "key": KEY, "author": 1, "hub_epoch": 1, "csn": csn(1, 1), "image": "{}"}
     made.append(TableName.ROWS, {**row, "realign": [block(1, 5)]})
     made.append(TableName.CHANGELOG, change_row(1, 1, 0, csn(1, 1)))
     made.commit(1, 1, ruv(r1=1), rows_epoch=1, counts={"entries": 1})
@@ -80,10 +80,10 @@ def state(tmp_path: Path) -> WrittenState:
 
 def block(epoch: int, offset: int) -> dict[str, object]:
     """What `rows` says of a row that was sent to replica 2."""
-    return {"rid": 2, "epoch": epoch, "offset": offset, "whole": False}
+    return {"rid": 2, "hub_epoch": epoch, "offset": offset, "rejects_transaction": False}
 
 
-def window_of(followed: FollowedWindow, state: WrittenState) -> dict[str, WindowRow] | None:
+def window_of(followed: FollowedWindow, state: WrittenState) -> dict[str, RowState] | None:
     """What a hub that takes over now gets; None: nothing, so it reads by itself."""
     store = StateStore(state.root)
     found = followed.up_to(store, open_ledger(store, "test").last)
@@ -99,7 +99,7 @@ def test_what_blocks_a_row_outside_of_the_window_blocks_it_still(state: WrittenS
 
     rows = window_of(followed, state)
 
-    expected = (1, 2, csn(2, 1), True, (Realign(2, 1, 5),))
+    expected = RowState(1, 2, csn(2, 1), exists=True, realign=(Realign(2, 1, 5),))
     assert rows == {text_of(("t", KEY)): expected}
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.hub.observe.lineage import lineage

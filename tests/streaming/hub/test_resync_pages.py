@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from checkpoints.reading.resync_rows import SORTED, SortedRows
-from streaming.core.conflict.window import Window, packed, text_of
+from streaming.core.conflict.window import RowsAt, Window, text_of
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import RowState
+from streaming.core.model.row import RowState, with_image
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import ColumnType, Table
@@ -26,7 +26,6 @@ from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
-    PagePart,
     PageRows,
     PlannedPage,
     Resync,
@@ -156,9 +155,9 @@ def test_a_page_is_planned_when_its_rows_are_sorted(tmp_path: Path) -> None:
         source.finish()
     resyncs.follow(state, ROWS_EPOCH)
 
-    assert planned == [(), (), (PlannedPage("a2", (PagePart("t"),)),)]
+    assert planned == [(), (), (PlannedPage("a2", (KeyRange("t"),)),)]
     assert source.asked == [
-        LackingRows(2, frozenset(TABLES), 4, END, NOTHING_KNOWN, (), is_full=False)
+        LackingRows(TOPOLOGY.subscriptions["a2"], 4, END, NOTHING_KNOWN, (), is_full=False)
     ]
     assert source.waiting == []
 
@@ -175,12 +174,12 @@ def test_a_page_ends_before_a_table_that_is_not_sorted(tmp_path: Path) -> None:
     (planned,) = resyncs.due(state)
     after = sent(state, resyncs.resolved(planned, state))
 
-    assert planned.parts == (PagePart("t"),)
+    assert planned.parts == (KeyRange("t"),)
     assert after.agreements["a2"].resync is not None
     assert after.agreements["a2"].resync.last_page == 0
     assert resyncs.due(after) == ()
     source.finish()
-    assert resyncs.due(after) == (PlannedPage("a2", (PagePart("u"),)),)
+    assert resyncs.due(after) == (PlannedPage("a2", (KeyRange("u"),)),)
 
 
 def test_a_resync_of_nothing_has_one_page_without_rows(tmp_path: Path) -> None:
@@ -279,12 +278,12 @@ def test_a_range_holds_what_was_written_since_its_rows_were_sorted(tmp_path: Pat
     resyncs, _, state = scanning(tmp_path, "abcd", since="a")
     resyncs.note([text_of(("t", key(name))) for name in ("b", "bb")])
     resyncs.note([text_of(("u", key("b")))])
-    wanted = PlannedPage("a2", (PagePart("t", None, key("c")),))
+    wanted = PlannedPage("a2", (KeyRange("t", None, key("c")),))
 
     page = resyncs.resolved(wanted, state)
     ((keys, rows),) = resyncs.range_rows(page, rows_now("a bb"), {})
 
-    assert page.parts == (PageRows(PagePart("t", None, key("c")), WorkKind.SCAN, 6),)
+    assert page.parts == (PageRows(KeyRange("t", None, key("c")), WorkKind.SCAN, 6),)
     assert keys == KeyRange("t", None, key("c"))
     assert rows.schema == SORTED
     found = {row["key"]: (row["author"], row["csn"], row["image"]) for row in rows.to_pylist()}
@@ -306,9 +305,9 @@ def test_a_scan_is_planned_page_by_page_to_its_open_end(tmp_path: Path) -> None:
         state = sent(state, resyncs.resolved(due[0], state), hub_epoch)
 
     assert found == [
-        (PagePart("t", None, key("b")),),
-        (PagePart("t", key("b"), key("d")),),
-        (PagePart("t", key("d"), None),),
+        (KeyRange("t", None, key("b")),),
+        (KeyRange("t", key("b"), key("d")),),
+        (KeyRange("t", key("d"), None),),
     ]
     assert len(source.folders) == 1
 
@@ -343,10 +342,12 @@ OLD = RowState(1, 3, "c", exists=True, image="{}")
     [
         pytest.param(Window(), OLD, id="as it was sorted"),
         pytest.param(
-            Window(rows={text_of(K): packed(OLD)}), OLD, id="as it was sorted, and in the window"
+            Window(rows={text_of(K): with_image(OLD, None)}),
+            OLD,
+            id="as it was sorted, and in the window",
         ),
         pytest.param(
-            Window(rows={text_of(K): (2, 11, "new", True, ())}),
+            Window(rows={text_of(K): RowState(2, 11, "new", exists=True)}),
             RowState(2, 11, "new", exists=True, image="of new"),
             id="written since",
         ),
@@ -370,12 +371,16 @@ def test_a_tracked_row_is_as_it_stands_before_the_batch(
 
     found = resyncs.tracked_rows(
         [page],
-        window,
-        lambda keys: {k: RowState(3, 10, "looked up", exists=True, image="of it") for k in keys},
-        lambda rows: {k: f"of {row.csn}" for k, row in rows.items()},
+        RowsAt(
+            window,
+            lambda keys: {
+                key: RowState(3, 10, "looked up", exists=True, image="of it") for key in keys
+            },
+            lambda rows: {key: f"of {row.csn}" for key, row in rows.items()},
+        ),
     )
 
-    assert page.parts == (PageRows(PagePart("t"), WorkKind.PAGE, 1, ((K[1], 3),)),)
+    assert page.parts == (PageRows(KeyRange("t"), WorkKind.PAGE, 1, ((K[1], 3),)),)
     assert found == {K: expected}
 
 
@@ -395,5 +400,5 @@ def test_a_page_names_the_rows_that_are_uncarried_at_its_consumer(tmp_path: Path
 
     (first,) = resyncs.due(state)
 
-    assert first.parts == (PagePart("t", None, key("b")),)
+    assert first.parts == (KeyRange("t", None, key("b")),)
     assert resyncs.resolved(first, state).uncarried == {("t", key("aa")), ("t", key("b"))}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config.config import Config, load
+from streaming.config.config import Config
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from streaming.hub.batch.phases import BatchPhase, BatchTimes
 from streaming.hub.observe.spans import TIMEOUT_S

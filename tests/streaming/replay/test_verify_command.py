@@ -15,7 +15,7 @@ from checkpoints.store import rows_of
 from checkpoints.tables import TableName
 from streaming.cli.past.proof import Proof
 from streaming.cli.past.verify import audits_of_what_is_new
-from streaming.config.config import load
+from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from tests.checkpoints.spoilt_state import spoil
 from tests.streaming.cli.conftest import Answer, Slackwater
@@ -103,7 +103,7 @@ def test_a_change_that_stands_twice_is_found(history: History, slackwater: Slack
 @pytest.mark.parametrize(
     "column",
     [
-        *("image", "epoch"),
+        *("image", "hub_epoch"),
         pytest.param("csn", marks=pytest.mark.slow),
         pytest.param("author", marks=pytest.mark.slow),
     ],
@@ -112,7 +112,8 @@ def test_a_row_that_was_changed_is_found(
     column: str, history: History, slackwater: Slackwater
 ) -> None:
     """The full state decides conflicts whose changes are purged one day."""
-    others = {"image": '{"k":"k","v":"w9"}', "csn": "6553f120000000030000", "author": 3, "epoch": 1}
+    others = {"csn": "6553f120000000030000", "author": 3, "hub_epoch": 1}
+    others["image"] = '{"k":"k","v":"w9"}'
     first, *rest = standing(history)
     materialize(history, first | {column: others[column]}, *rest)
 

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 import pyarrow as pa
 
 from checkpoints.tables import PENDING
-from streaming.core.conflict.window import Window, WindowRow, text_of
+from streaming.core.conflict.window import RowsAt, Window, text_of
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import RowState
+from streaming.core.model.row import RowState, with_image
 from streaming.core.records.record import ReceivedRecord, Record
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.pending import Context
@@ -62,7 +62,7 @@ def judged(
     """
     found, intake = taken(*received, topology=taken_under, state=state)
     intake.topology = judged_under
-    window = Window(rows={text_of(key): _without_image(row) for key, row in rows.items()})
+    window = Window(rows={text_of(key): with_image(row, None) for key, row in rows.items()})
 
     def images(keys: Mapping[RowKey, RowState]) -> Mapping[RowKey, str | None]:
         return {key: rows[key].image for key in keys}
@@ -77,9 +77,12 @@ def judged(
         return [row for key, row in rows.items() if key[1] not in known]
 
     return judge(
-        found.eligible, intake, HUB_EPOCH, window, look_up, beside, images, {}, fetch, pages=pages
+        found.eligible,
+        intake,
+        HUB_EPOCH,
+        RowsAt(window, look_up, images),
+        beside,
+        {},
+        fetch,
+        pages=pages,
     )
-
-
-def _without_image(row: RowState) -> WindowRow:
-    return row.author, row.epoch, row.csn, row.exists, row.realign

@@ -24,8 +24,8 @@ def test_a_row_that_nobody_contends_is_its_last_change() -> None:
     assert verdicts.judged == {}
     assert verdicts.refreshes == []
     assert verdicts.rows == {
-        text_of(K): (1, HUB_EPOCH, csn(11), True, ()),
-        text_of(L): (1, HUB_EPOCH, csn(12), False, ()),
+        text_of(K): RowState(1, HUB_EPOCH, csn(11), exists=True),
+        text_of(L): RowState(1, HUB_EPOCH, csn(12)),
     }
     assert verdicts.row_author.tolist() == [1, 1, 0]
     assert verdicts.row_epoch.tolist() == [3, HUB_EPOCH, 0]
@@ -41,9 +41,9 @@ def test_a_row_that_another_wrote_unseen_goes_to_core() -> None:
     assert (place, one.verdict, one.concurrent) == (1, Verdict.REJECTED, True)
     ((behind, refresh),) = verdicts.refreshes
     assert (behind, refresh.to, refresh.row.image) == (1, 1, IMAGE)
-    author, epoch, written, exists, realign = verdicts.rows[text_of(K)]
+    author, epoch, written, exists, _, realign = verdicts.rows[text_of(K)]
     assert (author, epoch, written, exists) == (2, 3, csn(1, 2), True)
-    assert [(r.rid, r.epoch) for r in realign] == [(1, HUB_EPOCH)]
+    assert [(r.rid, r.hub_epoch) for r in realign] == [(1, HUB_EPOCH)]
 
 
 def test_what_a_restored_replica_writes_goes_to_core_until_it_has_caught_up() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.sending import PAGE, Refresh
 from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.conflict.window import WindowRow, key_of, packed, text_of
+from streaming.core.conflict.window import key_of, text_of
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.function import parse_function
-from streaming.core.model.row import Realign, RowState
+from streaming.core.model.row import Realign, RowState, with_image
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import Commit, ReceivedRecord, Record
 from streaming.core.state.agreement_state import AgreementState
@@ -22,7 +22,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
-from streaming.core.tracking.resync import PagePart, PageRows, ResyncPage
+from streaming.core.tracking.resync import PageRows, ResyncPage
 from streaming.core.tracking.work import ResyncMode, WorkKind
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
@@ -117,8 +117,8 @@ def pages(draw: st.DrawFn) -> list[ResyncPage]:
     if epoch_of is None:
         return []
     tracked = tuple((row_key(name)[1], epoch) for name, epoch in sorted(epoch_of.items()))
-    part = PageRows(PagePart("t"), WorkKind.PAGE, len(tracked), tracked)
-    whole = PageRows(PagePart("u"), WorkKind.SCAN, 3)
+    part = PageRows(KeyRange("t"), WorkKind.PAGE, len(tracked), tracked)
+    whole = PageRows(KeyRange("u"), WorkKind.SCAN, 3)
     return [ResyncPage("a2", begin(ResyncMode.INCREMENTAL, 1, []), (part, whole))]
 
 
@@ -200,20 +200,20 @@ def test_columns_leave_to_core_what_a_range_or_a_page_touches(
     assert [one for _, one in found.refreshes] == expected
     tables = core.tables_after()
     assert (found.tables.truncations, found.tables.rescans) == (tables.truncations, tables.rescans)
-    core_rows = {text_of(key): packed(row) for key, row in core.changed.items()}
+    core_rows = {text_of(key): with_image(row, None) for key, row in core.changed.items()}
     left = core_rows.keys() - found.rows.keys()  # those that only a truncate took
     assert {key_of(name)[0] for name in left} <= tables.truncations.keys()
     more = found.rows.keys() - core_rows.keys()  # looked up for a page, and truncated
     truncates = {name: tables.truncations[key_of(name)[0]] for name in more}
-    tombstones = {name: packed(one.tombstone(RowState())) for name, one in truncates.items()}
+    tombstones = {name: one.tombstone(RowState()) for name, one in truncates.items()}
     kept = {name: row for name, row in core_rows.items() if name not in left}
     assert without_ranges(found.rows) == without_ranges(kept | tombstones)
 
 
-def without_ranges(found: Mapping[str, WindowRow]) -> dict[str, WindowRow]:
+def without_ranges(found: Mapping[str, RowState]) -> dict[str, RowState]:
     """The rows without the realigns of ranges, which the state keeps: only core adds them."""
     return {
-        name: (*row[:4], tuple(one for one in row[4] if not one.is_of_range))
+        name: row._replace(realign=tuple(one for one in row.realign if not one.is_of_range))
         for name, row in found.items()
     }
 
@@ -250,7 +250,7 @@ def test_a_range_makes_only_what_it_may_block_slow(
 
 def test_the_rows_of_a_page_stand_behind_everything_that_was_judged() -> None:
     """In hub order the last of the batch; the changelog numbers them so."""
-    part = PageRows(PagePart("t"), WorkKind.PAGE, 1, ((K[1], 3),))
+    part = PageRows(KeyRange("t"), WorkKind.PAGE, 1, ((K[1], 3),))
     page = ResyncPage("a2", begin(ResyncMode.INCREMENTAL, 1, []), (part,))
     agreement = AgreementState("a2", 2)
     state = replace(hub_after(()), agreements={"a1": AgreementState("a1", 1), "a2": agreement})
@@ -258,4 +258,4 @@ def test_the_rows_of_a_page_stand_behind_everything_that_was_judged() -> None:
     found = judged(write(3)[:1], {K: MINE}, state=state, pages=[page])
 
     assert found.refreshes == [(LAST, Refresh(2, *K, MINE, PAGE))]
-    assert found.rows == {text_of(K): packed(MINE._replace(realign=(Realign(2, HUB_EPOCH),)))}
+    assert found.rows == {text_of(K): MINE._replace(image=None, realign=(Realign(2, HUB_EPOCH),))}

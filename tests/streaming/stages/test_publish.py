@@ -13,8 +13,9 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import Change, Op
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.state.topology import Subscription
 from streaming.stages.publish import ChunkLimits, Outgoing, cuts
-from streaming.stages.recipients import sent_rows
+from streaming.stages.recipients import Recipients, sent_rows
 from tests.harness.builders import csn, send_range
 from tests.reference.sending import RowEntry, is_for, last_of_rows, row_of
 
@@ -105,13 +106,15 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     ruv = NOTHING_KNOWN
     for rid, number in known.items():
         ruv = ruv.with_csn(csn(number, rid))
-    log, names = log_of(found), frozenset(tables)
+    log, subscription = log_of(found), Subscription("a", consumer, frozenset(tables))
 
-    marked = Outgoing(log).for_consumer(consumer, names, ruv, floors)
+    outgoing = Outgoing(log)
+    marked = Recipients(log).of(subscription, ruv, floors)
     backwards = np.arange(len(found))[::-1]
-    sent = sent_rows(log.take(backwards), consumer, names, send_range(0, epochs, 0, ruv), floors)
+    sent = sent_rows(log.take(backwards), subscription, send_range(0, epochs, 0, ruv), floors)
 
     mine = [one for one in found if is_for(one, consumer, tables, ruv, floors)]
     assert [found[place] for place in np.flatnonzero(marked)] == mine
+    assert outgoing.sends(subscription, ruv, floors) == bool(mine)
     expected = last_of_rows(mine) if epochs > 1 else mine
     assert [id(found[backwards[place]]) for place in sent] == [id(one) for one in expected]

@@ -16,6 +16,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.values import json_text
 from streaming.core.records.record import Item, RangeItem
 from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.topology import Subscription
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.log import CHANGE, LOG, RANGE, REFRESH, changelog
@@ -48,7 +49,7 @@ Ranges = list[tuple[KeyRange, dict[str, tuple[int, int, str]], tuple[str, ...]]]
 def columns(rows: dict[str, tuple[int, int, str]]) -> pa.Table:
     """Rows as they are sorted."""
     found = [
-        {"key": key, "author": rid, "epoch": 3, "csn": csn(number, rid), "image": image}
+        {"key": key, "author": rid, "hub_epoch": 3, "csn": csn(number, rid), "image": image}
         for key, (rid, number, image) in rows.items()
     ]
     return pa.Table.from_pylist(found, schema=SORTED)
@@ -109,6 +110,9 @@ def log_of(count: int) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CHANGELOG)
 
 
+NOTHING_SENT = Subscription("a2", CONSUMER, frozenset())
+
+
 @given(st.integers(0, 3), RANGES, st.integers(1, 4), st.integers(1, 200))
 def test_a_batch_of_ranges_is_cut_into_chunks_like_any_other(
     logged: int, ranges: Ranges, count: int, size: int
@@ -119,7 +123,7 @@ def test_a_batch_of_ranges_is_cut_into_chunks_like_any_other(
     outgoing = OutgoingWithRanges(Outgoing(log_of(logged)), encoded(ranges))
     agreement = AgreementState("a2", CONSUMER, session="s")
 
-    found = [*chunks(outgoing, agreement, to_send, frozenset(), 1, ChunkLimits(count, size))]
+    found = [*chunks(outgoing, agreement, to_send, NOTHING_SENT, 1, ChunkLimits(count, size))]
     updates = [decode_update(outgoing.value(chunk)) for chunk in found]
 
     assert [one for update in updates for one in update.items] == [

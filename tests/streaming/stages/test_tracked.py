@@ -13,6 +13,7 @@ from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
+from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.log import CHANGE, RANGE, REFRESH, changelog
 from streaming.stages.tracked import (
@@ -74,11 +75,11 @@ def _row(hub_epoch: int, one: LogEntry) -> dict[str, object]:
             found |= {"key_after": one.range.after, "key": one.range.to}
         case Refresh():
             found |= {"kind": REFRESH, "table": one.table, "key": one.key, "to": one.to}
-            found |= {"csn": one.row.csn, "rid": one.row.author, "row_epoch": one.row.epoch}
+            found |= {"csn": one.row.csn, "rid": one.row.author, "row_epoch": one.row.hub_epoch}
         case Judged():
             change, verdict = one.arrived.change, one.verdict.value
             found |= {"kind": CHANGE, "table": change.table, "key": change.key, "csn": change.csn}
-            found |= {"rid": change.rid, "row_epoch": one.before.epoch, "verdict": verdict}
+            found |= {"rid": change.rid, "row_epoch": one.before.hub_epoch, "verdict": verdict}
     return found
 
 
@@ -119,7 +120,8 @@ def test_columns_and_core_agree_on_what_a_consumer_lacks(
     """
     log, ruv = log_of(found).select(list(TRACKED_COLUMNS)), ruv_of(known)
 
-    rows = tracked_rows(log, consumer, frozenset(tables), ruv, floors)
+    subscription = Subscription("a", consumer, frozenset(tables))
+    rows = tracked_rows(log, subscription, ruv, floors)
 
     assert as_dict(rows) == tracked(found, consumer, tables, ruv, floors)
 
@@ -135,14 +137,14 @@ def test_the_log_may_be_read_in_parts_and_in_any_order(
     found: list[Logged], consumer: int, cuts: list[int], known: dict[int, int]
 ) -> None:
     """Memory is bounded by a part of the log, not by how long a consumer was away."""
-    names, ruv = frozenset(TABLES), ruv_of(known)
-    at_once = tracked_rows(log_of(found), consumer, names, ruv, ())
+    everything, ruv = Subscription("a", consumer, frozenset(TABLES)), ruv_of(known)
+    at_once = tracked_rows(log_of(found), everything, ruv, ())
     bounds = [0, *sorted(min(cut, len(found)) for cut in cuts), len(found)]
     parts = [found[start:end] for start, end in pairwise(bounds)]
 
     total = newest([])
     for part in reversed(parts):
-        total = newest([total, tracked_rows(log_of(part), consumer, names, ruv, ())])
+        total = newest([total, tracked_rows(log_of(part), everything, ruv, ())])
 
     assert as_dict(total) == as_dict(at_once)
 
@@ -156,7 +158,7 @@ def test_a_log_in_several_chunks_is_read_like_one() -> None:
     ]
     chunked = pa.concat_tables([log_of(logged[:1]), log_of([]), log_of(logged[1:])])
 
-    rows = tracked_rows(chunked, 2, frozenset(), NOTHING_KNOWN, ())
+    rows = tracked_rows(chunked, Subscription("a", 2, frozenset()), NOTHING_KNOWN, ())
 
     assert as_dict(rows) == {("t", KEYS[0]): 4}
 
@@ -184,8 +186,10 @@ def test_a_batch_as_it_is_logged_is_tracked() -> None:
     verdicts = judged(records_of(change(10, "l"), change(11)), {k: theirs})
     log = changelog(verdicts, 8, HUB_EPOCH, [(1, KeyRange("t")), (2, KeyRange("u"))])
 
-    origin = tracked_rows(log, 1, frozenset("t"), NOTHING_KNOWN, ())
-    other = tracked_rows(log, 2, frozenset("t"), NOTHING_KNOWN, ())
+    origin, other = (
+        tracked_rows(log, Subscription("a", rid, frozenset("t")), NOTHING_KNOWN, ())
+        for rid in (1, 2)
+    )
 
     assert as_dict(origin) == {k: 3}
     assert as_dict(other) == {("t", '{"k":"l"}'): HUB_EPOCH}

@@ -28,7 +28,7 @@ from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order
-from streaming.core.tracking.resync import PagePart, PageRows, Resync, ResyncPage
+from streaming.core.tracking.resync import PageRows, Resync, ResyncPage
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.reference.batch import BatchDecision, decide
@@ -60,13 +60,13 @@ def page(*parts: PageRows, started: int = 1) -> ResyncPage:
 def tracked(**epochs: int) -> PageRows:
     """A part of tracked rows, each with the hub epoch of its version."""
     keys = tuple((key(name)[1], epoch) for name, epoch in epochs.items())
-    return PageRows(PagePart("t"), WorkKind.PAGE, len(keys), keys)
+    return PageRows(KeyRange("t"), WorkKind.PAGE, len(keys), keys)
 
 
 def scanned(after: str | None = None, upto: str | None = None) -> PageRows:
     """A part that is a range."""
     first, last = (None if name is None else key(name)[1] for name in (after, upto))
-    return PageRows(PagePart("t", first, last), WorkKind.SCAN, 0)
+    return PageRows(KeyRange("t", first, last), WorkKind.SCAN, 0)
 
 
 def arrived(number: int, name: str, rid: int = 1, mre: int = 0) -> Arrived:
@@ -139,7 +139,7 @@ def test_a_range_holds_all_rows_that_stand_in_it_in_the_order_of_keys() -> None:
     assert isinstance(one, RangeRefresh)
     assert (one.to, one.range) == (CONSUMER, KeyRange("t", key("a")[1], key("c")[1]))
     assert [name for name, _ in one.rows] == [key("bb")[1], key("c")[1]]
-    assert [found.epoch for _, found in one.rows] == [NOW, 3]
+    assert [found.hub_epoch for _, found in one.rows] == [NOW, 3]
 
 
 def test_a_range_leaves_out_the_rows_that_are_uncarried_at_its_consumer() -> None:

@@ -269,9 +269,9 @@ def test_a_realign_that_was_left_out_blocked_nothing_more(
 
     later = arrived()._replace(change=change(1, rid=rid), offset=offset)
     blocks = [r for r in added if r.rid == rid and r.offset < offset]
-    blocks_whole = [r.epoch for r in blocks if r.rejects_transaction]
+    blocks_whole = [r.hub_epoch for r in blocks if r.rejects_transaction]
 
-    assert blocking_epoch(later, before) == max((r.epoch for r in blocks), default=0)
+    assert blocking_epoch(later, before) == max((r.hub_epoch for r in blocks), default=0)
     for mre in range(7):
         expected = any(epoch > mre for epoch in blocks_whole)
         is_whole = rejects_transaction(
@@ -293,7 +293,9 @@ def test_no_realign_of_a_row_dominates_another_one(added: list[Realign]) -> None
     kept = row.realign
 
     assert not [(one, other) for one, other in permutations(kept, 2) if one.dominates(other)]
-    assert len(kept) == len({(r.rid, r.epoch, r.rejects_transaction, r.is_of_range) for r in kept})
+    assert len(kept) == len(
+        {(r.rid, r.hub_epoch, r.rejects_transaction, r.is_of_range) for r in kept}
+    )
 
 
 def test_a_realign_for_all_offsets_leaves_no_other_of_its_replica() -> None:

@@ -3,15 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.conflict.window import Window, WindowRow, key_of, last_touched, text_of
-from streaming.core.model.row import Realign
+from streaming.core.conflict.window import Window, key_of, last_touched, text_of
+from streaming.core.model.row import Realign, RowState
 
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.integers(0, 9)))
 
 
-def row(epoch: int, realign: int) -> WindowRow:
+def row(epoch: int, realign: int) -> RowState:
     """A row written in one epoch and, if not 0, realigned in another."""
-    return (1, epoch, f"{epoch:020x}", True, (Realign(2, realign),) if realign else ())
+    realigns = (Realign(2, realign),) if realign else ()
+    return RowState(1, epoch, f"{epoch:020x}", exists=True, realign=realigns)
 
 
 @given(ROWS, st.integers(0, 10))
@@ -19,7 +20,7 @@ def test_advancing_forgets_exactly_what_was_not_touched_above(
     writes: list[tuple[int, str, int]], edge: int
 ) -> None:
     """One row too few is a lost conflict; one too many is memory that never comes back."""
-    window, expected = Window(), dict[str, WindowRow]()
+    window, expected = Window(), dict[str, RowState]()
     for epoch, name, realign in sorted(writes):
         one = row(epoch, min(epoch, realign))
         window.merge(epoch, {name: one})

@@ -150,7 +150,7 @@ def test_a_recovered_replica_starts_with_any_hello_and_a_full_copy() -> None:
     assert intake.replicas[1].status is ReplicaStatus.LIVE
     assert (reasons(intake), numbers(intake)) == ([Reason.SESSION], [30])
     assert intake.replica_states()[1].opno == 9
-    assert [floor.epoch for floor in intake.replicas[1].floors] == [6]
+    assert [floor.hub_epoch for floor in intake.replicas[1].floors] == [6]
     agreement = intake.agreements["a1"]
     assert (agreement.status, agreement.is_full) == (AgreementStatus.RESYNC, True)
     assert agreement.begins_resync

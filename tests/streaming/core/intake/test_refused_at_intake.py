@@ -126,7 +126,7 @@ def test_a_database_that_was_put_back_is_sent_the_row_anew() -> None:
 
 def test_what_is_sent_again_is_known_by_the_rows_after_the_batch() -> None:
     """A newer version of the row, unless the replica is not sent its table."""
-    newer = {K: RowState(author=2, epoch=9, csn=csn(9, 2))}
+    newer = {K: RowState(author=2, hub_epoch=9, csn=csn(9, 2))}
     sent = dict[bool, int]()
     for is_seen in (True, False):
         rows = taken(serving({K: open_at(5)}), in_session()).refused
@@ -299,7 +299,7 @@ def test_what_was_sent_again_and_acknowledged_before_is_closed(
 ) -> None:
     """Its own write may have become the row, of which there is no update to be refused."""
     rows = taken(serving({K: open_at(5)}), in_session()).refused
-    newer = {K: RowState(author=1, epoch=9, csn=csn(9, 1))}
+    newer = {K: RowState(author=1, hub_epoch=9, csn=csn(9, 1))}
 
     rows.settle(rows.to_settle([K]), newer, lambda *_: True, {1: acked})
 

@@ -94,7 +94,7 @@ def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
     assert len(kept) == KEPT_FLOORS
     assert kept[1:] == tuple(floors[-KEPT_FLOORS + 1 :])
     oldest, newest = floors[0], floors[-KEPT_FLOORS]
-    assert kept[0] == Floor(newest.epoch, oldest.offset, oldest.after, newest.upto)
+    assert kept[0] == Floor(newest.hub_epoch, oldest.offset, oldest.after, newest.upto)
     for offset in range(5 * 20):
         assert epoch_behind(kept, offset) >= epoch_behind(floors, offset)
         assert bool(epoch_behind(kept, offset)) is bool(epoch_behind(floors, offset))
@@ -105,7 +105,7 @@ def test_floors_are_bounded_and_merged_on_the_safe_side() -> None:
 
 def epoch_behind(floors: Iterable[Floor], offset: int) -> int:
     """The hub epoch that a change at this offset must have seen because of these floors."""
-    return max((floor.epoch for floor in floors if floor.offset < offset), default=0)
+    return max((floor.hub_epoch for floor in floors if floor.offset < offset), default=0)
 
 
 STOPPING: dict[str, tuple[Callable[[Speaker], list[ReceivedRecord]], StopReason]] = {

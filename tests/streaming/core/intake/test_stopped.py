@@ -8,7 +8,7 @@ from streaming.core.batch.sending import stop_answers
 from streaming.core.intake.intake import Intake
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.records.record import (
     Commit,
     Heartbeat,
@@ -99,44 +99,6 @@ def test_a_hello_of_an_emptied_database_frees_its_replica() -> None:
     assert "other_replicageneration" in intake.quarantined[0].detail
     assert numbers(intake) == [20]
     assert replica.opno == 4
-
-
-def stopped_earlier(speaker: Speaker) -> tuple[HubState, list[ReceivedRecord]]:
-    """The state of a version that stopped at a hello with `lost`, and what it left unread."""
-    state = state_of(intake_of([*speaker.hello(), *speaker.send(change(8), change(9))]))
-    at = len(speaker.received)
-    unread = [*speaker.hello(lost=True, own=csn(8, 1)), *speaker.send(change(10))]
-    unread += [*speaker.hello(own=csn(10, 1)), *speaker.send(change(11))]
-    stop = Stop(StopReason.UNSUPPORTED, "hello with lost")
-    replicas = {**state.replicas, 1: state.replicas[1].stopped(stop, at)}
-    agreements = {**state.agreements, "a1": state.agreements["a1"].stopped(stop, "1-3")}
-    known = Ruv("g", {1: Element(csn(8, 1), csn(9, 1))})
-    return replace(
-        state, ruvs={"default": known}, replicas=replicas, agreements=agreements, hub_epoch=5
-    ), unread
-
-
-def test_a_replica_that_an_earlier_version_stopped_for_a_loss_goes_on() -> None:
-    """All that stands behind its hello is there still, and is judged behind the floor."""
-    state, unread = stopped_earlier(Speaker())
-
-    intake = intake_of(unread, state)
-
-    replica, agreement = intake.replicas[1], intake.agreements["a1"]
-    assert (replica.status, replica.detail, replica.stop_offset) == (ReplicaStatus.LIVE, "", None)
-    assert replica.floors == (Floor(6, 3, csn(8, 1), csn(9, 1)),)
-    assert (agreement.status, agreement.session) == (AgreementStatus.CATCHING_UP, "1-3")
-    assert (numbers(intake), intake.quarantined) == ([10, 11], [])
-
-
-def test_a_hello_without_the_loss_does_not_free_a_replica_that_was_stopped_for_it() -> None:
-    """Where the hello with the loss is unread no more, nobody knows what the replica lacks."""
-    state, unread = stopped_earlier(Speaker())
-
-    intake = intake_of(unread[2:], state)
-
-    assert intake.replicas[1].is_stopped
-    assert numbers(intake) == []
 
 
 def test_no_opno_of_a_database_that_is_gone_is_waited_for() -> None:

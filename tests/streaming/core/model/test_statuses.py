@@ -15,7 +15,7 @@ from streaming.core.model.statuses import (
 
 
 @pytest.mark.parametrize("kind", [ReplicaStatus, AgreementStatus])
-@pytest.mark.parametrize("detail", ["", "refused", "hello with lost", "a: b"])
+@pytest.mark.parametrize("detail", ["", "refused", "a record of kind x", "a: b"])
 def test_every_status_is_read_back_with_its_detail(
     kind: type[ReplicaStatus] | type[AgreementStatus], detail: str
 ) -> None:
@@ -43,8 +43,8 @@ def test_every_status_is_read_back_with_its_detail(
         ),
         (
             AgreementStatus,
-            "unsupported: hello with lost",
-            (AgreementStatus.UNSUPPORTED, "hello with lost"),
+            "unsupported: a record of kind x",
+            (AgreementStatus.UNSUPPORTED, "a record of kind x"),
         ),
     ],
 )
@@ -53,7 +53,7 @@ def test_the_texts_that_states_hold_keep_their_meaning(
     text: str,
     expected: tuple[ReplicaStatus | AgreementStatus, str],
 ) -> None:
-    """States that earlier versions wrote are read as they were meant."""
+    """A later version reads them as they were meant."""
     assert parse_status(kind, text) == expected
 
 

@@ -198,7 +198,7 @@ def test_what_is_dropped_for_a_new_range_blocked_no_more(
     known: tuple[RangeRealign, ...] = ()
 
     for epoch, one in enumerate(sent, start=1):
-        known = with_range(known, replace(one, epoch=epoch))
+        known = with_range(known, replace(one, hub_epoch=epoch))
 
     for table in ("t", "u"):
         epochs = [

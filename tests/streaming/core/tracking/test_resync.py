@@ -10,10 +10,9 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
-from streaming.core.tracking.ranges import key_order
+from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     PageBound,
-    PagePart,
     PageRows,
     Resync,
     ResyncPage,
@@ -111,11 +110,11 @@ def next_page(resync: Resync, keys: Mapping[str, list[str]], page_rows: int) -> 
     def bound(piece: Piece, room: int) -> PageBound:
         return bound_of(left(piece.table, piece.after), room, ORDER)
 
-    def rows(part: PagePart) -> PageRows:
+    def rows(part: KeyRange) -> PageRows:
         kind = accounting.accounts[part.table].piece.kind
         inside = left(part.table, part.after)
-        if part.upto is not None:
-            inside = [one for one in inside if ORDER(one) <= ORDER(part.upto)]
+        if part.to is not None:
+            inside = [one for one in inside if ORDER(one) <= ORDER(part.to)]
         tracked = () if kind.is_whole else tuple((one, 7) for one in inside)
         return PageRows(part, kind, len(inside), tracked)
 
@@ -149,8 +148,8 @@ def test_the_pages_of_a_resync_send_each_key_once_and_the_last_one_ends_it(
     parts = [one for page in pages for one in page.parts]
     for table, in_order in keys.items():
         mine = [one for one in parts if one.part.table == table]
-        assert [one.part.after for one in mine] == [None, *(one.part.upto for one in mine[:-1])]
-        assert mine[-1].part.upto is None
+        assert [one.part.after for one in mine] == [None, *(one.part.to for one in mine[:-1])]
+        assert mine[-1].part.to is None
         assert sum(one.rows for one in mine) == len(in_order)
     assert [key for one in parts for key, _ in one.tracked] == [
         key for table, (kind, _) in work.items() if not kind.is_whole for key in keys[table]
@@ -192,7 +191,7 @@ def test_a_table_that_is_not_sent_whole_stays_open() -> None:
     page = next_page(resync, keys, 2)
     after = resync.page_sent(page, END + 1)
 
-    assert page.parts == (PageRows(PagePart("a", None, key(1)), WorkKind.SCAN, 2),)
+    assert page.parts == (PageRows(KeyRange("a", None, key(1)), WorkKind.SCAN, 2),)
     assert after.accounting is not None
     assert after.accounting.accounts["a"] == PieceAccount(
         Piece("a", WorkKind.SCAN, 3, key(1)), 3, 2

@@ -12,8 +12,8 @@ from connectors.kafka.embedded.closed_broker import (
     start_closed,
 )
 from streaming.config.config import Config
-from streaming.config.login_files import has_password, kept_password, write_login
 from streaming.config.rights import every_role, names_of_two, needed_rights, user_of
+from streaming.config.sources.login_files import has_password, kept_password, write_login
 from streaming.core.access.rights import NeededRight
 from streaming.core.model.errors import ConfigError
 

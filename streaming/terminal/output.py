@@ -11,8 +11,8 @@ from itertools import zip_longest
 from unicodedata import combining, east_asian_width
 
 from connectors.failure import tell_failure
-from streaming.cli.colour import coloured
 from streaming.facts.documents import document_text
+from streaming.terminal.colour import coloured
 
 PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""

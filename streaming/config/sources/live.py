@@ -4,8 +4,9 @@ from pathlib import Path
 
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
-from streaming.config.config import Config, load
-from streaming.config.secret_files import secret_paths
+from streaming.config.config import Config
+from streaming.config.sources.load import load
+from streaming.config.sources.secret_files import secret_paths
 
 
 def live_options(path: Path, config: Config) -> LiveOptions:

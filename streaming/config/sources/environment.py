@@ -10,7 +10,7 @@ from pydantic_settings import (
 )
 
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
-from streaming.config.secret_files import secrets_folder
+from streaming.config.sources.secret_files import secrets_folder
 from streaming.core.text.edited_text import edited_text
 
 

@@ -1,0 +1,1 @@
+"""Where a configuration comes from: its file, secret files, the environment."""

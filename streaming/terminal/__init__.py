@@ -1,0 +1,1 @@
+"""Text on a terminal: tables for people, JSON for programs, errors on stderr."""
