@@ -14,6 +14,7 @@ from checkpoints.commit.resyncs import (
 )
 from checkpoints.format_number import FORMAT
 from checkpoints.times import ms_of, time_of
+from streaming.core.counts.counter_keys import Counts, key_text, parse_key
 from streaming.core.intake.input_lost import TopicLoss
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
@@ -101,8 +102,8 @@ class Checkpoint:
     command_number: int = 0
     rows_epoch: int = 0
     at_ms: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    totals: Mapping[str, int] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
+    totals: Counts = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     recreated: Mapping[str, int] = field(default_factory=dict)
 
@@ -189,8 +190,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "agreements": [
             _agreement_row(a, state.to_send.get(name)) for name, a in state.agreements.items()
         ],
-        "counts": list(checkpoint.counts.items()),
-        "totals": list(checkpoint.totals.items()),
+        "counts": _count_rows(checkpoint.counts),
+        "totals": _count_rows(checkpoint.totals),
         "versions": list(checkpoint.versions.items()),
         "ranges": [realign_row(one) for one in state.ranges],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
@@ -224,8 +225,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         row["command_number"],
         row["rows_epoch"],
         ms_of(row["at"]),
-        dict(row["counts"]),
-        dict(row["totals"]),
+        {parse_key(text): count for text, count in row["counts"]},
+        {parse_key(text): count for text, count in row["totals"]},
         dict(row["versions"]),
         dict(row["recreated"]),
     )
@@ -252,6 +253,10 @@ def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:
 
 def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:
     return [(dataset, ruv.text()) for dataset, ruv in sorted(ruvs.items())]
+
+
+def _count_rows(counts: Counts) -> list[tuple[str, int]]:
+    return sorted((key_text(key), count) for key, count in counts.items())
 
 
 def _replica_row(replica: ReplicaState) -> dict[str, object]:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from checkpoints.commit.epochs import Checkpoint
 from checkpoints.query import records
 from checkpoints.times import time_of
+from streaming.core.counts.counter_keys import of_hub
 from streaming.facts.consumers.divergent import DivergenceKind
 from streaming.facts.live import LiveFacts
-from streaming.facts.status.conflict_counters import without_counters
 
 CONFLICTS_MAX = 20
 """How many conflicts of a hub epoch are told in full; all of them are counted."""
@@ -32,7 +32,7 @@ def epoch_event(checkpoint: Checkpoint, conflicts: pa.Table) -> dict[str, Any]:
         "hub_epoch": checkpoint.state.hub_epoch,
         "batch": checkpoint.state.batch,
         "at": time_of(checkpoint.at_ms),
-        "counts": without_counters(checkpoint.counts),
+        "counts": of_hub(checkpoint.counts),
         "conflicts": {
             "count": conflicts.num_rows,
             "first": [conflict_document(row) for row in records(conflicts.slice(0, CONFLICTS_MAX))],

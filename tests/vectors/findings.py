@@ -8,6 +8,7 @@ from typing import Any
 
 from streaming.core.batch.counters import CONFLICT_COMMIT, FUNCTION, TRANSACTION_REJECT, counted
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
+from streaming.core.counts.counter_keys import of_replicas
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.function import ConflictRule
 from tests.vectors.origin_world import Hub, World
@@ -115,8 +116,8 @@ def _counters(
     total = Counter[str]()
     for batch in _batches(hub):
         of_batch = Counter(dict.fromkeys(_names(hub, batch), 0))
-        for key, count in counted(batch, hub.topology).items():
-            of_batch[key.split("/")[0]] += count
+        for key, count in of_replicas(counted(batch, hub.topology)).items():
+            of_batch[key.name] += count
         of_batch[CONFLICT_COMMIT] = min(1, of_batch[CONFLICT_COMMIT])
         total += of_batch
         for name, unit in _counted_once(hub, batch, steps):
@@ -139,7 +140,7 @@ def _batches(hub: Hub) -> list[list[Judged]]:
 
 
 def _names(hub: Hub, entries: list[Judged]) -> set[str]:
-    return {key.split("/")[0] for key in counted(entries, hub.topology)}
+    return {key.name for key in of_replicas(counted(entries, hub.topology))}
 
 
 def _counted_once(

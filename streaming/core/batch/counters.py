@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from streaming.core.batch.sending import LogEntry, RangeRefresh, Refresh
 from streaming.core.conflict.judge import ConflictKind, Judged
-from streaming.core.counts.counter_keys import counter
+from streaming.core.counts.counter_keys import CountKey, ReplicaKey
 from streaming.core.model.function import ConflictRule
 from streaming.core.model.row import deletes_twice
 from streaming.core.state.topology import Topology
@@ -26,28 +26,28 @@ REFRESH = "conflict_refresh"
 """Rows sent to correct a replica."""
 
 
-def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[str]:
+def counted(entries: Iterable[LogEntry], topology: Topology) -> Counter[CountKey]:
     """Return the counters of one batch, by key. Changes accepted in bulk may be left out."""
-    found = Counter[str]()
+    found = Counter[CountKey]()
     transactions: dict[tuple[str, int], str] = {}
     for entry in entries:
         if isinstance(entry, RangeRefresh):
-            found[counter(REFRESH, entry.to, entry.range.table)] += len(entry.rows)
+            found[ReplicaKey(REFRESH, entry.to, entry.range.table)] += len(entry.rows)
             continue
         if isinstance(entry, Refresh):
-            found[counter(REFRESH, entry.to, entry.table)] += 1
+            found[ReplicaKey(REFRESH, entry.to, entry.table)] += 1
             continue
         change = entry.arrived.change
         known = topology.tables.get(change.table)
         for name in _names(entry, known.function.rule) if known else ():
-            found[counter(name, change.rid, change.table)] += 1
+            found[ReplicaKey(name, change.rid, change.table)] += 1
         if entry.conflict is ConflictKind.TRANSACTION:
             transactions.setdefault((change.prim_csn or change.csn, change.rid), change.table)
     for (_, rid), table in transactions.items():
-        found[counter(TRANSACTION_REJECT, rid, table)] += 1
+        found[ReplicaKey(TRANSACTION_REJECT, rid, table)] += 1
     first = {rid: table for (_, rid), table in reversed(transactions.items())}
     for rid, table in first.items():
-        found[counter(CONFLICT_COMMIT, rid, table)] = 1
+        found[ReplicaKey(CONFLICT_COMMIT, rid, table)] = 1
     return found
 
 

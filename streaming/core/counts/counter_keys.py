@@ -3,8 +3,8 @@
 Who only reads totals needs nothing of what counts.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import NamedTuple
 
 CONFLICT_COUNTER = "conflict_"
 """What the names of conflict counters begin with, as they have them in NDB."""
@@ -23,42 +23,73 @@ WITHOUT_VALUE = "without_value"
 CONFLICTS = "conflicts"
 """Recorded conflicts by the loser's replica and table; kind and rule stand in the name."""
 
-SEPARATOR = ":"
-"""Between the parts of the name of a tally of conflicts."""
+_SEPARATOR = ":"
+"""Between the parts of the stored name of a conflict."""
+RECORDS = "records"
+"""What is counted, where a name says all else."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictTally:
-    """How many conflicts are recorded of one kind, function, table and losing replica."""
+class ReplicaKey(NamedTuple):
+    """What is counted of a replica; `of`: the table, the verdict, the reason, or RECORDS."""
+
+    name: str
+    rid: int
+    of: str = RECORDS
+
+
+class ConflictKey(NamedTuple):
+    """Recorded conflicts of one kind, function, losing replica and table."""
 
     kind: str
     rule: str
-    table: str
     rid: int
-    count: int
+    table: str
 
 
-def counter(name: str, rid: int, table: str) -> str:
-    """Return the key of a counter in the totals of table `epochs`."""
-    return f"{name}/{rid}/{table}"
+CountKey = str | ReplicaKey | ConflictKey
+"""What a batch counts: a text is of the hub as a whole."""
+Counts = Mapping[CountKey, int]
 
 
-def split_counter(key: str) -> tuple[str, int, str] | None:
-    """Split a counter's key into (name, rid, table); None if the total is no such counter."""
-    parts = key.split("/", 2)
-    return (parts[0], int(parts[1]), parts[2]) if len(parts) == 3 else None
+def key_text(key: CountKey) -> str:
+    """Return the key as `epochs` holds it."""
+    match key:
+        case ReplicaKey(name, rid, of):
+            return f"{name}/{rid}/{of}"
+        case ConflictKey(kind, rule, rid, table):
+            return f"{_SEPARATOR.join((CONFLICTS, kind, rule))}/{rid}/{table}"
+        case _:
+            return key
 
 
-def conflict_tallies(totals: Mapping[str, int]) -> Iterator[ConflictTally]:
-    """Yield what the totals hold of recorded conflicts."""
-    for key, count in totals.items():
-        split = split_counter(key)
-        if split is not None and split[0].startswith(CONFLICTS + SEPARATOR):
-            _, kind, rule = split[0].split(SEPARATOR)
-            yield ConflictTally(kind, rule, split[2], split[1], count)
+def parse_key(text: str) -> CountKey:
+    """Parse a key that `key_text` wrote."""
+    parts = text.split("/", 2)
+    if len(parts) < 3:
+        return text
+    name, rid, of = parts[0], int(parts[1]), parts[2]
+    if not name.startswith(CONFLICTS + _SEPARATOR):
+        return ReplicaKey(name, rid, of)
+    _, kind, rule = name.split(_SEPARATOR)
+    return ConflictKey(kind, rule, rid, of)
 
 
-def tally(totals: Mapping[str, int], name: str) -> dict[tuple[int, str], int]:
-    """Return what the totals hold under one of the names: (rid, verdict or reason) -> count."""
-    split = ((split_counter(key), count) for key, count in totals.items())
-    return {(of[1], of[2]): count for of, count in split if of is not None and of[0] == name}
+def of_hub(counts: Counts) -> dict[str, int]:
+    """Return what is counted of the hub as a whole."""
+    return {key: count for key, count in counts.items() if isinstance(key, str)}
+
+
+def of_conflicts(counts: Counts) -> dict[ConflictKey, int]:
+    """Return what is counted of recorded conflicts."""
+    return {key: count for key, count in counts.items() if isinstance(key, ConflictKey)}
+
+
+def of_replicas(counts: Counts) -> dict[ReplicaKey, int]:
+    """Return what is counted of each replica."""
+    return {key: count for key, count in counts.items() if isinstance(key, ReplicaKey)}
+
+
+def tally(counts: Counts, name: str) -> dict[tuple[int, str], int]:
+    """Return what is counted of replicas under one name: (rid, verdict or reason) -> count."""
+    found = of_replicas(counts)
+    return {(key.rid, key.of): count for key, count in found.items() if key.name == name}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict.winner import missing
 from streaming.core.counts import tallies
-from streaming.core.counts.counter_keys import DUPLICATES
+from streaming.core.counts.counter_keys import DUPLICATES, CountKey
 from streaming.core.intake.believed import BelievedCsns
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
@@ -72,7 +72,7 @@ class TransactionIntake:
     released: dict[str, int] = field(default_factory=dict)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
     events: list[tuple[ReceivedRecord, ControlOutcome]] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[CountKey] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Copy what this batch changes."""

@@ -8,6 +8,7 @@ from checkpoints.commit.last_poll import read_poll
 from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
+from streaming.core.counts.counter_keys import of_hub
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.at_rest import as_read
@@ -23,7 +24,6 @@ from streaming.facts.status.conflict_counters import (
     ConflictCounters,
     conflict_counters,
     conflict_counts,
-    without_counters,
 )
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
 from streaming.facts.status.recorded import RecordedFacts, recorded_facts
@@ -167,8 +167,8 @@ def hub_status(
             sum(conflicts.values()), conflicts, conflict_counts(totals, names)
         ),
         counters=conflict_counters(totals, names_of(config)),
-        counts=without_counters(counts),
-        totals=without_counters(totals),
+        counts=of_hub(counts),
+        totals=of_hub(totals),
     )
 
 

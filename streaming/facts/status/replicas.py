@@ -8,7 +8,14 @@ from checkpoints.commit.last_poll import read_poll
 from checkpoints.reading.reader import NONE_OPEN, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.counts.counter_keys import CHANGES, DUPLICATES, KEPT, QUARANTINED, tally
+from streaming.core.counts.counter_keys import (
+    CHANGES,
+    DUPLICATES,
+    KEPT,
+    QUARANTINED,
+    Counts,
+    of_replicas,
+)
 from streaming.core.model import csn
 from streaming.core.model.statuses import remedy_of
 from streaming.core.records.quarantine_budget import KeptSum, QuarantineLimits
@@ -133,15 +140,14 @@ def pending_summary(replicas: Sequence[ReplicaSummary]) -> PendingSummary:
     )
 
 
-_Totals = Mapping[str, Mapping[int, dict[str, int]]]
-"""Name -> rid -> verdict or reason -> count."""
+_Totals = Mapping[int, Mapping[str, dict[str, int]]]
+"""Rid -> name -> verdict or reason -> count."""
 
 
-def _by_replica(totals: Mapping[str, int]) -> _Totals:
-    found: dict[str, dict[int, dict[str, int]]] = {}
-    for name in (CHANGES, QUARANTINED, DUPLICATES, KEPT):
-        for (rid, of), count in tally(totals, name).items():
-            found.setdefault(name, {}).setdefault(rid, {})[of] = count
+def _by_replica(totals: Counts) -> _Totals:
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    for (name, rid, of), count in of_replicas(totals).items():
+        found.setdefault(rid, {}).setdefault(name, {})[of] = count
     return found
 
 
@@ -160,7 +166,7 @@ def _replica(
     waiting = recorded.opened.get((replica.rid, "waiting"), NONE_OPEN)
     seen_s = replica.seen_ms / 1000 if replica.seen_ms > 0 else None
     largest = hub.largest.get(replica.rid) if hub else None
-    counts = {of: dict(by.get(replica.rid, {})) for of, by in totals.items()}
+    counts = totals.get(replica.rid, {})
     kept = KeptSum(**counts.get(KEPT, {}))
     return ReplicaSummary(
         rid=replica.rid,

@@ -19,6 +19,7 @@ from streaming.core.batch.sending import Refresh, SendingView
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of
 from streaming.core.counts import tallies
+from streaming.core.counts.counter_keys import CountKey, Counts
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -149,7 +150,7 @@ def offsets_after(hub: Hub, plan: Plan, after: HubState) -> dict[str, int]:
 
 def without_value(
     plan: Plan, ends: Mapping[str, int], topics: Mapping[str, int], facts: pa.Table
-) -> dict[str, int]:
+) -> dict[CountKey, int]:
     """Count the offsets that were taken and gave no record, of each replica.
 
     A record without a value, which Debezium sends behind a delete, leaves no trace, and Kafka gives
@@ -166,12 +167,12 @@ def without_value(
 
 def batch_counts(
     taken: TakenBatch, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
-) -> dict[str, int]:
+) -> dict[CountKey, int]:
     """What the batch counts, by name, and of each replica."""
     verdicts = (one.verdict for one in judged)
     topology, quarantined = taken.intake.topology, taken.intake.quarantined
     rids = taken.eligible["rid"].value_counts().to_pylist()
-    lost = Counter(verdict.value for verdict in verdicts if verdict is not Verdict.ACCEPTED)
+    lost = Counter[CountKey](one.value for one in verdicts if one is not Verdict.ACCEPTED)
     return {
         "judged": taken.eligible.num_rows,
         "accepted": taken.eligible.num_rows - lost.total(),
@@ -187,7 +188,7 @@ def batch_counts(
 
 
 def checkpoint_of(
-    hub: Hub, plan: Plan, after: HubState, ends: Mapping[str, int], counts: Mapping[str, int]
+    hub: Hub, plan: Plan, after: HubState, ends: Mapping[str, int], counts: Counts
 ) -> Checkpoint:
     """The state after the batch with the positions around it; `ends`: of `offsets_after`."""
     last = hub.ledger.last
@@ -202,7 +203,7 @@ def checkpoint_of(
         rows_epoch=hub.upkeep.rows_epoch,
         at_ms=plan.at_ms,
         counts=counts,
-        totals={name: last.totals.get(name, 0) + counts.get(name, 0) for name in sorted(names)},
+        totals={name: last.totals.get(name, 0) + counts.get(name, 0) for name in names},
         versions=hub.ledger.store.versions(),
     )
 

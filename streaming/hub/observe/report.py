@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.core.batch.counters import FUNCTION
-from streaming.core.counts.counter_keys import split_counter
+from streaming.core.counts.counter_keys import CountKey, Counts, of_replicas
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
@@ -73,7 +73,7 @@ def ready_text(state: HubState, names: Mapping[int, str], bootstrap: str) -> str
     )
 
 
-def summary_text(batches: int, counts: Mapping[str, int], state: HubState, unread: int) -> str:
+def summary_text(batches: int, counts: Counts, state: HubState, unread: int) -> str:
     """Sum up the batches since the last summary, and say who lags."""
     done = ", ".join(
         (
@@ -98,9 +98,9 @@ def _serving(state: HubState) -> list[AgreementState]:
     return [one for one in known if one.status is not AgreementStatus.RETIRED]
 
 
-def _conflicts(counts: Mapping[str, int]) -> int:
-    split = ((split_counter(name), count) for name, count in counts.items())
-    return sum(count for of, count in split if of is not None and of[0].startswith(FUNCTION))
+def _conflicts(counts: Counts) -> int:
+    found = of_replicas(counts).items()
+    return sum(count for of, count in found if of.name.startswith(FUNCTION))
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class HubReport:
     names: Mapping[int, str]
     clock_s: Callable[[], float] = time.monotonic
     batches: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[CountKey] = field(default_factory=Counter)
     noticed: Counter[str] = field(default_factory=Counter)
     notice_due_s: dict[str, float] = field(default_factory=dict)
     summary_due_s: float = 0.0
@@ -120,7 +120,7 @@ class HubReport:
         self.summary_due_s = self.clock_s() + SUMMARY_S
         LOG.info("%s", ready_text(state, self.names, bootstrap))
 
-    def batch(self, before: HubState, after: HubState, counts: Mapping[str, int]) -> None:
+    def batch(self, before: HubState, after: HubState, counts: Counts) -> None:
         """Say what a committed batch changed, and count the rest."""
         self.batches += 1
         self.counts.update(counts)

@@ -21,7 +21,7 @@ from streaming.core.batch.counters import (
     ROW_REJECT,
     TRANSACTION_REJECT,
 )
-from streaming.core.counts.counter_keys import counter
+from streaming.core.counts.counter_keys import ReplicaKey
 from streaming.core.counts.tallies import kept_records
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from streaming.core.records.quarantine_budget import KeptSum
@@ -138,14 +138,14 @@ def test_status_counts_conflicts_per_replica_and_table(
     """Whose changes lose, in which table and by which rule: what NDB's operators look at."""
     totals = {
         "judged": 9,
-        counter(FUNCTION + "epoch_trans", 2, "a/b"): 1,
-        counter(ROW_REJECT, 2, "a/b"): 2,
-        counter(TRANSACTION_REJECT, 2, "a/b"): 1,
-        counter(DELETE_DELETE, 1, "t"): 3,
-        counter(REFRESH, 7, "t"): 4,
-        counter(REFRESH, 1, "u"): 0,
+        ReplicaKey(FUNCTION + "epoch_trans", 2, "a/b"): 1,
+        ReplicaKey(ROW_REJECT, 2, "a/b"): 2,
+        ReplicaKey(TRANSACTION_REJECT, 2, "a/b"): 1,
+        ReplicaKey(DELETE_DELETE, 1, "t"): 3,
+        ReplicaKey(REFRESH, 7, "t"): 4,
+        ReplicaKey(REFRESH, 1, "u"): 0,
     }
-    counts = {"judged": 1, counter(REFRESH, 7, "t"): 1}
+    counts = {"judged": 1, ReplicaKey(REFRESH, 7, "t"): 1}
     state.commit(1, 1, ruv(r1=1), [replica(1), replica(2)], counts=counts, totals=totals)
 
     facts, shown = slackwater("status", "--json").facts, slackwater("status").out

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.batch.counters import FUNCTION, REFRESH
-from streaming.core.counts.counter_keys import counter
+from streaming.core.counts.counter_keys import CountKey, ReplicaKey
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
@@ -105,7 +105,10 @@ def test_a_minute_is_one_line(
     report: HubReport, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Ten batches a second are no news; what they came to is, and that the hub runs."""
-    conflicts = {counter(FUNCTION + "epoch", 1, "t"): 2, counter(REFRESH, 1, "t"): 2}
+    conflicts: dict[CountKey, int] = {
+        ReplicaKey(FUNCTION + "epoch", 1, "t"): 2,
+        ReplicaKey(REFRESH, 1, "t"): 2,
+    }
     for _ in range(600):
         report.batch(LIVE, LIVE, {"judged": 2})
         report.tick(LIVE, 0)

@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from streaming.core.conflict.judge import judge
 from streaming.core.counts.counter_keys import (
     CHANGES,
     DUPLICATES,
     QUARANTINED,
-    ConflictTally,
-    conflict_tallies,
+    ConflictKey,
+    CountKey,
+    of_conflicts,
     tally,
 )
 from streaming.core.counts.tallies import (
@@ -19,7 +17,6 @@ from streaming.core.counts.tallies import (
     judged_changes,
     quarantined_records,
     recorded_conflicts,
-    refused_row,
 )
 from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import Arrived, RowState
@@ -61,26 +58,18 @@ def test_a_conflict_is_counted_at_its_loser() -> None:
     counts = recorded_conflicts([loses, wins, unseen], RULES)
 
     rule = RULES.tables["t"].function.rule
-    assert set(conflict_tallies(counts)) == {
-        ConflictTally("update_origin_change", rule, "t", 1, 1),
-        ConflictTally("update_origin_change", rule, "t", 2, 1),
+    assert counts == {
+        ConflictKey("update_origin_change", rule, 1, "t"): 1,
+        ConflictKey("update_origin_change", rule, 2, "t"): 1,
     }
 
 
 def test_the_names_do_not_meet() -> None:
     """All of them stand in one map of the commit row."""
     kept = [quarantined_change(arrived(10, SEEN), Reason.LATE, "")] * 2
-    totals = {"judged": 3, duplicate(1): 4, **quarantined_records(kept)}
+    totals: dict[CountKey, int] = {"judged": 3, duplicate(1): 4, **quarantined_records(kept)}
 
     assert tally(totals, QUARANTINED) == {(1, "late"): 2}
     assert tally(totals, DUPLICATES) == {(1, "records"): 4}
     assert tally(totals, CHANGES) == {}
-    assert list(conflict_tallies(totals)) == []
-
-
-@given(st.integers(1, 65535), st.text())
-def test_a_table_may_be_called_anything(rid: int, table: str) -> None:
-    """A name with a slash or a colon must not count for another table."""
-    assert list(conflict_tallies({refused_row(rid, table): 7})) == [
-        ConflictTally("refused", "", table, rid, 7)
-    ]
+    assert of_conflicts(totals) == {}
