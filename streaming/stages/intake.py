@@ -20,7 +20,7 @@ from streaming.core.model.csn import is_csn_of
 from streaming.core.model.order import JudgingOrder
 from streaming.core.model.row import Arrived
 from streaming.core.model.values import json_text
-from streaming.core.records.check import decode
+from streaming.core.records.check import decode_checked
 from streaming.core.records.record import Reason, ReceivedRecord, Record, RecordKind
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
@@ -224,7 +224,7 @@ def _received(rows: pa.Table) -> Iterator[ReceivedRecord]:
         if row["kind"] == RecordKind.CHANGE and row["csn"] and row["op"] in _OPS:
             record = _change(row)
         elif reason is None:
-            _, record = decode(row["value"])
+            record = decode_checked(row["value"])
         yield ReceivedRecord(
             row["rid"],
             row["offset"],
