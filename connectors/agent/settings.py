@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors import wire
 from connectors.log_format import LogFormat
@@ -13,6 +13,16 @@ from streaming.core.model.errors import ConfigError, WireError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.core.records.record import RECORD_BYTES
+
+
+class DatabaseAddress(NamedTuple):
+    """Where a database is: the scheme of its DSN, and what stands behind it."""
+
+    scheme: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class AgentSettings:
     database's schema needs.
     """
 
-    database: Path
+    database: DatabaseAddress
     replica: str
     rid: int
     bootstrap_servers: str
@@ -92,7 +102,7 @@ def parse(text: str) -> AgentSettings:
         values: dict[str, Any] = wire.loads(text)
         tables = tuple(_table(table) for table in values.pop("tables"))
         log_format = LogFormat(values.pop("log_format", LogFormat.AUTO))
-        database = Path(values.pop("database"))
+        database = _address(values.pop("database"))
         values["metrics_access"] = _access(values.pop("metrics_access", {}))
         return AgentSettings(database=database, tables=tables, log_format=log_format, **values)
     except WireError as error:
@@ -106,6 +116,14 @@ def parse(text: str) -> AgentSettings:
 def _access(values: Mapping[str, Any]) -> PortAccess:
     files = {name: Path(values[name]) for name in FILES if name in values}
     return PortAccess(values.get("token"), **files, names=tuple(values.get("names", ())))
+
+
+def _address(text: str) -> DatabaseAddress:
+    """A DSN, or a place alone: whoever starts a connector's own program need not name its kind."""
+    scheme, colon, place = text.partition(":")
+    return (
+        DatabaseAddress(scheme, place) if colon and scheme.isalpha() else DatabaseAddress("", text)
+    )
 
 
 def _table(values: Mapping[str, Any]) -> Table:

@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from connectors.agent.found import CheckedColumn, CheckedTable, DatabaseCheck
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.install.system import OVERHEAD_BYTES, PREFIX
@@ -15,7 +16,6 @@ from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.lock import names_complaint
 from connectors.sqlite.reading import reading
 from connectors.sqlite.schema.catalog import Catalog, user_tables
-from connectors.sqlite.schema.constraints import TableConstraint
 from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
 from connectors.sqlite.schema.references import broken_references
 from connectors.sqlite.values.columns import STORED_AS
@@ -26,58 +26,6 @@ from streaming.core.records.record import RECORD_BYTES
 
 FAULTS_MAX = 20
 """How many rows that cannot be carried are listed."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedColumn:
-    """A column, the type that it is configured as (None: it is not), and what it may hold."""
-
-    table: str
-    name: str
-    declared: str
-    configured: str | None
-    holds: str
-    default: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedTable:
-    """A configured table; `triggers`: the user's own."""
-
-    name: str
-    rows: int
-    is_captured: bool
-    triggers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseCheck:
-    """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
-
-    `row_faults`: rows that no other replica can take; `uncarried`: those of which an agent has
-    published a write, since when; `saved`: how many were overwritten and are nowhere else
-    (`slackwater agent saved`); `without_key`: tables that could not be
-    configured, because nothing in them is unique; `untold`: tables whose rows the agent tells the
-    others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
-    """
-
-    tables: tuple[CheckedTable, ...]
-    columns: tuple[CheckedColumn, ...]
-    constraints: tuple[TableConstraint, ...]
-    without_key: tuple[str, ...]
-    not_configured: tuple[str, ...]
-    warnings: tuple[str, ...]
-    row_faults: tuple[str, ...]
-    complaints: tuple[str, ...]
-    untold: tuple[str, ...]
-    uncarried: tuple[str, ...]
-    saved: int
-    broken_references: tuple[str, ...] = ()
-
-    @property
-    def is_good(self) -> bool:
-        """Return whether an agent would start, and carry every row that is there."""
-        return not self.complaints and not self.row_faults and not self.uncarried
 
 
 def check_database(

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
+from connectors.agent.found import IsKnown, KnownOwn
 from connectors.agent.ignored import IgnoredRecords
 from connectors.agent.loop import compare
 from connectors.agent.outage import Outage
@@ -15,7 +16,7 @@ from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
-from connectors.sqlite.install.reinit import IsKnown, NewStart
+from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.lock import exclusive
@@ -23,27 +24,24 @@ from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
-class KnownOwn:
-    """What the hub knows of a replica's own changes: the largest CSN and opno."""
-
-    csn: str = ""
-    opno: int = 0
-
-
 def run_agent(settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
     return run_process(settings, options, readers, open_store)
+
+
+def file_of(settings: AgentSettings) -> Path:
+    """The file of the replica's database."""
+    return Path(settings.database.place)
 
 
 @contextmanager
 def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
     """The replica's database, closed at the end; StateError if another agent has it open."""
     with (
-        exclusive(settings.database),
+        exclusive(file_of(settings)),
         closing(
             SqliteStore.open(
-                settings.database,
+                file_of(settings),
                 settings.rid,
                 settings.tables,
                 record_bytes=settings.record_bytes,
@@ -64,10 +62,9 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
     `known`: what the hub knows of the replica, which its topic may hold no more. The rows that the
     hub does not have so are saved at the path.
     """
-    if not settings.database.exists():
+    if not (file := file_of(settings)).exists():
         raise ConfigError(
-            f"there is no database {settings.database}: correct its path, or create it with its"
-            " tables first"
+            f"there is no database {file}: correct its path, or create it with its tables first"
         )
     with open_store(replace(settings, rows_are_shared=True)) as store:
         return store.reinit(_new_start(settings, store, known), is_known, path)

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
+from connectors.agent.found import IsKnown
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.batch import apply_batch
@@ -18,7 +19,7 @@ from connectors.sqlite.atomic import atomic
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.install.install import install
 from connectors.sqlite.install.own_tables import lost_tables, lost_tables_text
-from connectors.sqlite.install.reinit import IsKnown, NewStart, reinit
+from connectors.sqlite.install.reinit import NewStart, reinit
 from connectors.sqlite.install.system import OVERHEAD_BYTES
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot, uncaptured, uncarried

@@ -34,7 +34,7 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes it by po
         )
         write_line(
             f"wire {', '.join(map(str, found.wire))}, state format {found.state_format}, "
-            f"SQLite database format {found.database_format}"
+            f"database format {', '.join(f'{k} {n}' for k, n in found.database_formats.items())}"
         )
         raise typer.Exit
 

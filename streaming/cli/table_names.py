@@ -2,28 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
+from connectors.databases import KINDS, kind_of
 from streaming.replay.sql.tables import HUB_NAMES
+
+_OF_HUB = (
+    "in `slackwater sql` the hub has a table of this name, which cannot be read together with this"
+    " one; give the table another name"
+)
 
 
 def name_warnings(names: Sequence[str]) -> Iterator[str]:
     """One sentence for each table that should be named otherwise; only warnings: a hub starts."""
-    lower = [name.lower() for name in names]
-    for place, name in enumerate(lower):
-        about = f"tables[{place}].name = {names[place]!r}"
-        if name in lower[:place]:
-            other = names[lower.index(name)]
-            yield (
-                f"{about}: {other!r} differs only in case, which SQLite ignores: the agent of a"
-                " SQLite replica refuses both; remove one"
-            )
-        if name.startswith((PREFIX, SQLITE_PREFIX)):
-            yield (
-                f"{about}: names with this prefix are reserved: the agent of a SQLite replica"
-                " refuses it; give the table another name"
-            )
-        if name in HUB_NAMES:
-            yield (
-                f"{about}: in `slackwater sql` the hub has a table of this name, which cannot be"
-                " read together with this one; give the table another name"
-            )
+    found = [warning for scheme in KINDS for warning in kind_of(scheme).name_warnings(names)]
+    found += [(place, _OF_HUB) for place, name in enumerate(names) if name.lower() in HUB_NAMES]
+    for place, why in sorted(found):
+        yield f"tables[{place}].name = {names[place]!r}: {why}"

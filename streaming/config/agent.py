@@ -1,8 +1,6 @@
 """The settings of a replica's agent, from the hub's configuration."""
 
-from pathlib import Path
-
-from connectors.agent.settings import AgentSettings
+from connectors.agent.settings import AgentSettings, DatabaseAddress
 from streaming.config.config import Config
 from streaming.core.access.port_access import LOOPBACK
 from streaming.core.model.errors import ConfigError
@@ -11,7 +9,7 @@ from streaming.core.model.errors import ConfigError
 def agent_settings(
     config: Config,
     replica: str,
-    database: Path,
+    database: DatabaseAddress,
     *,
     rows_are_shared: bool = False,
     tells_rows: bool = False,

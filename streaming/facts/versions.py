@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from checkpoints.format_number import FORMAT as STATE_FORMAT
-from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
+from connectors.databases import KINDS
 from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 
@@ -23,8 +23,8 @@ class Versions:
     """The versions of the wire that it understands."""
     state_format: int
     """The newest format of the Delta tables that it opens, and the one that it writes."""
-    database_format: int
-    """The same of the agent's tables in a SQLite database."""
+    database_formats: dict[str, int]
+    """The same of the agents' own tables, by the kind of the database."""
 
 
 def versions() -> Versions:
@@ -37,5 +37,5 @@ def versions() -> Versions:
         deltalake=version("deltalake"),
         wire=WIRE_VERSIONS,
         state_format=STATE_FORMAT,
-        database_format=DATABASE_FORMAT,
+        database_formats={scheme: kind.format for scheme, kind in KINDS.items()},
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from connectors.agent.access import KafkaAccess
 from connectors.agent.loop import Agent
 from connectors.agent.outage import Outage
-from connectors.agent.settings import AgentSettings
+from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.sink import UpdatesSink
@@ -136,7 +136,9 @@ def _agent(bootstrap: str, prefix: str, database: Path, rid: int) -> Iterator[Ag
     """An agent in a new session, with topics of its own."""
     topics = f"{prefix}changes.{rid}", f"{prefix}updates.{rid}"
     ensure_topics(bootstrap, {}, topics, 10_000_000)
-    settings = AgentSettings(database, f"r{rid}", rid, bootstrap, *topics, (TABLE,))
+    settings = AgentSettings(
+        DatabaseAddress("sqlite", str(database)), f"r{rid}", rid, bootstrap, *topics, (TABLE,)
+    )
     outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions({})))
     updates = UpdatesTopic(topics[1], 0, outage)
     with open_store(settings) as store, closing(ChangesTopic(outage)) as changes:

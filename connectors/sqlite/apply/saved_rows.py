@@ -3,26 +3,15 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from connectors.agent.found import SavedImage
 from connectors.sqlite.apply import saved, saved_lines
 from connectors.sqlite.atomic import atomic
 from connectors.sqlite.reading import reading
 from connectors.sqlite.store import connect
 from streaming.core.model.errors import StateError
-
-
-@dataclass(frozen=True, slots=True)
-class SavedImage:
-    """A row that was overwritten and was nowhere else; `key`: as the wire has it."""
-
-    id: int
-    at: datetime
-    table: str
-    key: str
-    why: str
 
 
 def listed(database: Path) -> list[SavedImage]:

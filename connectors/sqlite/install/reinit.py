@@ -5,10 +5,11 @@ the database as it was, or one whose next hello says that it was emptied.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors.agent.found import IsKnown
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved_lines
@@ -21,9 +22,6 @@ from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.values.image import wire_image
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
-
-IsKnown = Callable[[str, str, str], bool]
-"""Return whether the hub has this image of the row: table, key, image."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from connectors.agent.found import ConstraintKind
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.schema.catalog import BINARY
-from connectors.sqlite.schema.constraints import ConstraintKind, constraints_of
+from connectors.sqlite.schema.constraints import constraints_of
 from streaming.core.model.table import Table
 
 _MISSING = (

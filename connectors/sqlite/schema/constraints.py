@@ -5,33 +5,11 @@ the other's. Not among them: the key, by which rows are replicated, and NOT NULL
 """
 
 import sqlite3
-from dataclasses import dataclass
-from enum import StrEnum
 
+from connectors.agent.found import ConstraintKind, TableConstraint
 from connectors.sqlite import sql
 from connectors.sqlite.schema.references import references_of
 from streaming.core.model.table import Table
-
-
-class ConstraintKind(StrEnum):
-    """A kind of constraint, by the code of a refusal for it (docs/wire.md, refused)."""
-
-    UNIQUE = "unique"
-    """no two rows have the same values in these columns"""
-    CHECK = "check"
-    """a condition on the row"""
-    FOREIGN_KEY = "foreign_key"
-    """a row of another table must exist; the agent does not check it when it applies"""
-
-
-@dataclass(frozen=True, slots=True)
-class TableConstraint:
-    """A constraint of a table, and its text as SQL has it; columns are empty for a CHECK."""
-
-    table: str
-    kind: ConstraintKind
-    columns: tuple[str, ...]
-    text: str
 
 
 def constraints_of(connection: sqlite3.Connection, table: Table) -> tuple[TableConstraint, ...]:

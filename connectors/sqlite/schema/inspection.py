@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from connectors.agent.found import ConstraintKind, TableConstraint
 from connectors.sqlite import sql
 from connectors.sqlite.install.own_tables import lost_tables, lost_tables_text
 from connectors.sqlite.install.system import CAPTURE_VIEW, PREFIX, SQLITE_PREFIX
@@ -16,7 +17,7 @@ from connectors.sqlite.journal.capture import CAPTURING_EVENTS, row_images
 from connectors.sqlite.schema import user_triggers
 from connectors.sqlite.schema.catalog import BINARY, Catalog, UniqueColumn, read
 from connectors.sqlite.schema.compiled import compile_faults
-from connectors.sqlite.schema.constraints import ConstraintKind, TableConstraint, constraints_of
+from connectors.sqlite.schema.constraints import constraints_of
 from connectors.sqlite.schema.defaults import default_fault
 from connectors.sqlite.schema.references import action_warnings
 from connectors.sqlite.values.columns import AFFINITIES, STORED_AS, Affinity

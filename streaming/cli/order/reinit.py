@@ -1,25 +1,22 @@
 """`reinit`: empty a replica's database, so that it gets everything from the hub anew."""
 
 import logging
-from datetime import datetime
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from checkpoints.reading.reader import Reader, open_state
+from connectors.agent.found import KnownOwn
+from connectors.databases import kind_of
 from connectors.kafka.client_errors import OnlyFaults
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
-from streaming.cli.start.agent import Database, Load
+from streaming.cli.start.agent import Database, Load, absolute
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
 from streaming.terminal.output import write_error, write_json, write_line, write_sentence
-
-if TYPE_CHECKING:
-    from connectors.sqlite.run import KnownOwn
 
 ReplicaName = Annotated[
     str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
@@ -40,7 +37,7 @@ def reinit(
     """
     configured = load(config)
     settings = import_module("streaming.config.agent").agent_settings(
-        configured, replica, database.absolute(), load=load_
+        configured, replica, absolute(database), load=load_
     )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     for handler in logging.getLogger().handlers:
@@ -53,8 +50,9 @@ def reinit(
             reader, configured.table_map()
         )
     )
-    path = _path_beside(settings.database, now())
-    saved = import_module("connectors.sqlite.run").reinit(
+    kind = kind_of(database.scheme)
+    path = kind.saved_at(settings.database.place, f"reinit-{now():%Y%m%dT%H%M%S%fZ}")
+    saved = kind.reinit(
         settings,
         _known(reader, settings.rid),
         lambda table, key, image: images.get((table, key)) == image,
@@ -82,18 +80,11 @@ def _state_of(config: Config) -> Reader | None:
         return None
 
 
-def _known(reader: Reader | None, rid: int) -> "KnownOwn":
+def _known(reader: Reader | None, rid: int) -> KnownOwn:
     """What the hub knows of the replica's own changes, which its topic may hold no more."""
-    from connectors.sqlite.run import KnownOwn  # noqa: PLC0415  # it imports Kafka's client
-
     if reader is None or reader.commit is None:
         return KnownOwn()
     state = reader.commit.state
     known = state.replicas.get(rid)
     opno = 0 if known is None else max([known.opno, *known.opno_above])
     return KnownOwn(state.largest.get(rid, ""), opno)
-
-
-def _path_beside(database: Path, at: datetime) -> Path:
-    """Where the saved rows go; each run has a file of its own."""
-    return database.with_name(f"{database.name}.reinit-{at:%Y%m%dT%H%M%S%fZ}.jsonl")

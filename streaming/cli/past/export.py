@@ -31,7 +31,7 @@ def export(
     """
     from checkpoints.commit.recorded import batch_marks  # noqa: PLC0415
     from checkpoints.reading.as_of import rows_as_of, travel_to  # noqa: PLC0415  # they import Spark
-    from connectors.sqlite.export import export as exported  # noqa: PLC0415
+    from connectors.databases import kind_of  # noqa: PLC0415
     from streaming.facts.history.past_rows import past  # noqa: PLC0415
 
     with cannot_say():
@@ -47,7 +47,7 @@ def export(
                 )
                 for name in tables
             }
-            count = exported(sqlite, tables.values(), rows)
+            count = kind_of("sqlite").export(sqlite, list(tables.values()), rows)
     if as_json:
         write_json({"hub_epoch": epoch, "rows": count, "file": sqlite})
         return

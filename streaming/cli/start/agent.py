@@ -1,4 +1,4 @@
-"""`agent`: the process beside one SQLite database, by the hub's own configuration."""
+"""`agent`: the process beside one database, by the hub's own configuration."""
 
 from dataclasses import asdict
 from importlib import import_module
@@ -7,12 +7,9 @@ from typing import Annotated
 
 import typer
 
-from connectors.sqlite.apply import saved_rows
-from connectors.sqlite.check import DatabaseCheck, check_database
-from connectors.sqlite.install.uninstall import uninstall as remove
-from connectors.sqlite.load import prepare_of
-from connectors.sqlite.schema.document import schema_in
-from connectors.sqlite.schema.generate import generated_tables
+from connectors.agent.found import DatabaseCheck
+from connectors.agent.settings import DatabaseAddress
+from connectors.databases import kind_of, parse_dsn
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.sources.live import live_access, live_options
@@ -25,7 +22,15 @@ from streaming.terminal.output import as_time, write_json, write_line, write_sen
 
 app = typer.Typer(rich_markup_mode=None)
 
-Database = Annotated[Path, typer.Option("--database", metavar="FILE", help="The SQLite database.")]
+Database = Annotated[
+    DatabaseAddress,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        parser=parse_dsn,
+        help="The database: a file of SQLite, or its DSN, sqlite:FILE.",
+    ),
+]
 Replica = Annotated[str, typer.Option("--replica", help="The replica's name in the configuration.")]
 Shared = Annotated[
     bool,
@@ -51,9 +56,7 @@ MetricsHost = Annotated[
 ]
 Print = Annotated[
     bool,
-    typer.Option(
-        "--print", help="Only print the settings document of `python -m connectors.sqlite`."
-    ),
+    typer.Option("--print", help="Only print the settings document of the agent's own program."),
 ]
 Document = Annotated[
     Path | None,
@@ -92,7 +95,10 @@ NOTHING_SAVED = "no row is saved: nothing was overwritten that is nowhere else"
 def agent(
     context: typer.Context,
     *,
-    database: Annotated[Path | None, typer.Option(metavar="FILE", help="The database.")] = None,
+    database: Annotated[
+        DatabaseAddress | None,
+        typer.Option(metavar="FILE", parser=parse_dsn, help="The database, or its DSN."),
+    ] = None,
     replica: Replica = "",
     config: ConfigPath = DEFAULT_CONFIG,
     rows_are_shared: Shared = False,
@@ -102,7 +108,7 @@ def agent(
     load_: Load = None,
     print_: Print = False,
 ) -> None:
-    """Run the agent of one SQLite replica until SIGTERM or Ctrl-C."""
+    """Run the agent of one replica until SIGTERM or Ctrl-C."""
     if context.invoked_subcommand is not None:
         return
     if database is None or not replica:
@@ -111,7 +117,7 @@ def agent(
     settings = import_module("streaming.config.agent").agent_settings(
         configured,
         replica,
-        database.absolute(),
+        absolute(database),
         rows_are_shared=rows_are_shared,
         tells_rows=snapshot,
         metrics_port=metrics_port,
@@ -122,7 +128,12 @@ def agent(
         typer.echo(settings.text())
         return
     live = live_options(config, configured), live_access(config, configured)
-    raise typer.Exit(import_module("connectors.sqlite.run").run_agent(settings, *live))
+    raise typer.Exit(kind_of(database.scheme).run_agent(settings, *live))
+
+
+def absolute(database: DatabaseAddress) -> DatabaseAddress:
+    """The same database, named so that any folder will do."""
+    return database._replace(place=kind_of(database.scheme).absolute(database.place))
 
 
 @app.command()
@@ -144,20 +155,21 @@ def check(
     --document writes the schema to a file, for `slackwater schema` to compare. --generate needs no
     configuration: it prints the tables for one.
     """
+    kind, place = kind_of(database.scheme), database.place
     if generate:
-        write_line(generated_tables(database, prepare_of(load_)).rstrip())
+        write_line(kind.generated_tables(place, load_).rstrip())
         return
     configured = load(config)
     tables = tuple(configured.table_map().values())
-    found = check_database(
-        database,
+    found = kind.check(
+        place,
         tables,
         rows_are_shared=rows_are_shared,
         record_bytes=configured.limits.record_bytes,
-        prepare=prepare_of(load_),
+        load=load_,
         looks_at_references=rows_,
     )
-    schema = schema_in(database, replica or database.stem, tables)
+    schema = kind.schema_of(place, replica or kind.name_of(place), tables)
     if document is not None:
         _write_document(document, document_text(schema.document(), indent=2))
     if as_json:
@@ -174,9 +186,10 @@ def uninstall(
     *, database: Database, discard_unpublished: Discard = False, load_: Load = None
 ) -> None:
     """Remove every trace of the agent from a database; no agent may run on it."""
-    removed = remove(database, discards_unpublished=discard_unpublished, prepare=prepare_of(load_))
+    kind, place = kind_of(database.scheme), database.place
+    removed = kind.uninstall(place, discards_unpublished=discard_unpublished, load=load_)
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
-    write_line(f"{database}: {done}")
+    write_line(f"{place}: {done}")
 
 
 def _write_document(path: Path, text: str) -> None:
@@ -195,9 +208,10 @@ def saved(
     as_json: AsJson = False,
 ) -> None:
     """List the rows that were saved because they were nowhere else when they were overwritten."""
-    rows = saved_rows.listed(database)
+    kind, place = kind_of(database.scheme), database.place
+    rows = kind.saved_rows(place)
     if export is not None:
-        count = saved_rows.export(database, export)
+        count = kind.export_saved(place, export)
         write_line(f"{as_count(count, 'row')} written to {export}" if count else NOTHING_SAVED)
     elif as_json:
         write_json([{**asdict(one), "at": one.at.isoformat()} for one in rows])
@@ -206,7 +220,7 @@ def saved(
         write_table(["saved", "at", "table", "key", "why it was nowhere else"], cells)
     else:
         write_line(NOTHING_SAVED)
-    forgotten = saved_rows.forget(database, rows[-1].id) if forget and rows else 0
+    forgotten = kind.forget_saved(place, rows[-1].id) if forget and rows else 0
     if forgotten and not as_json:
         write_line(f"{as_count(forgotten, 'row')} forgotten")
 

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from pathlib import Path
 
 import pytest
 from kafka.errors import (
@@ -13,7 +12,7 @@ from kafka.errors import (
 
 from connectors.agent.access import KafkaAccess
 from connectors.agent.outage import REFUSED_TIME, Outage
-from connectors.agent.settings import AgentSettings
+from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.kafka.client_errors import ClientFault
 from connectors.kafka.live_options import LiveOptions
 
@@ -27,7 +26,9 @@ REFUSED_LOGIN = (
 
 def outage() -> Outage:
     """Of an agent that logs in as `a`."""
-    settings = AgentSettings(Path("a.db"), "a", 1, "localhost:1", "changes.a", None, ())
+    settings = AgentSettings(
+        DatabaseAddress("sqlite", "a.db"), "a", 1, "localhost:1", "changes.a", None, ()
+    )
     options = {"sasl.username": "a", "sasl.password": "word-of-a"}
     return Outage(threading.Event(), KafkaAccess(settings, LiveOptions(options)))
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from kafka import KafkaConsumer, TopicPartition
 
 from connectors import wire
-from connectors.agent.settings import AgentSettings
+from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.log_format import LogFormat
@@ -156,7 +156,13 @@ def settings_of(replica: Replica, bootstrap: str, prefix: str) -> AgentSettings:
     topics = f"{prefix}changes.r7", f"{prefix}updates.to-r7"
     text = LogFormat.TEXT
     return AgentSettings(
-        replica.path, "r7", RID, bootstrap, *topics, replica.tables, log_format=text
+        DatabaseAddress("sqlite", str(replica.path)),
+        "r7",
+        RID,
+        bootstrap,
+        *topics,
+        replica.tables,
+        log_format=text,
     )
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.settings import AgentSettings, parse
+from connectors.agent.settings import AgentSettings, DatabaseAddress, parse
 from connectors.sqlite.__main__ import main
 from streaming.core.model.errors import ConfigError
 from tests.connectors.sqlite.sqlite_replica import ITEMS, PAIRS
 
 SETTINGS = AgentSettings(
-    Path("/data/r1.db"),
+    DatabaseAddress("sqlite", "/data/r1.db"),
     "r1",
     1,
     "localhost:9092",

@@ -24,7 +24,7 @@ def test_an_agent_is_set_up_by_the_hubs_own_configuration(
 
     settings = parse(answer.out)
     assert answer.code == 0
-    assert (settings.rid, settings.database) == (1, database)
+    assert (settings.rid, str(settings.database)) == (1, f"sqlite:{database}")
     assert settings.changes_topic == "slackwater.changes.a"
     assert settings.updates_topic == "slackwater.updates.to-a"
     assert settings.tables[0].columns == {"id": ColumnType.INT64}

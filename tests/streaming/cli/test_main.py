@@ -188,7 +188,7 @@ def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -
         ),
         (
             f"wire {WIRE_VERSIONS[0]}, state format {format_number.FORMAT}, "
-            f"SQLite database format {DATABASE_FORMAT}"
+            f"database format sqlite {DATABASE_FORMAT}"
         ),
     ]
 

@@ -1,0 +1,102 @@
+"""What is found in a replica's database, for a person and for whoever empties it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedColumn:
+    """A column, the type that it is configured as (None: it is not), and what it may hold."""
+
+    table: str
+    name: str
+    declared: str
+    configured: str | None
+    holds: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """A configured table; `triggers`: the user's own."""
+
+    name: str
+    rows: int
+    is_captured: bool
+    triggers: tuple[str, ...]
+
+
+class ConstraintKind(StrEnum):
+    """A kind of constraint, by the code of a refusal for it (docs/wire.md, refused)."""
+
+    UNIQUE = "unique"
+    """no two rows have the same values in these columns"""
+    CHECK = "check"
+    """a condition on the row"""
+    FOREIGN_KEY = "foreign_key"
+    """a row of another table must exist; the agent does not check it when it applies"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableConstraint:
+    """A constraint of a table, and its text as SQL has it; columns are empty for a CHECK."""
+
+    table: str
+    kind: ConstraintKind
+    columns: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCheck:
+    """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
+
+    `row_faults`: rows that no other replica can take; `uncarried`: those of which an agent has
+    published a write, since when; `saved`: how many were overwritten and are nowhere else
+    (`slackwater agent saved`); `without_key`: tables that could not be configured, because nothing
+    in them is unique; `untold`: tables whose rows the agent tells the
+    others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
+    """
+
+    tables: tuple[CheckedTable, ...]
+    columns: tuple[CheckedColumn, ...]
+    constraints: tuple[TableConstraint, ...]
+    without_key: tuple[str, ...]
+    not_configured: tuple[str, ...]
+    warnings: tuple[str, ...]
+    row_faults: tuple[str, ...]
+    complaints: tuple[str, ...]
+    untold: tuple[str, ...]
+    uncarried: tuple[str, ...]
+    saved: int
+    broken_references: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        """Return whether an agent would start, and carry every row that is there."""
+        return not self.complaints and not self.row_faults and not self.uncarried
+
+
+@dataclass(frozen=True, slots=True)
+class SavedImage:
+    """A row that was overwritten and was nowhere else; `key`: as the wire has it."""
+
+    id: int
+    at: datetime
+    table: str
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOwn:
+    """What the hub knows of a replica's own changes: the largest CSN and opno."""
+
+    csn: str = ""
+    opno: int = 0
+
+
+IsKnown = Callable[[str, str, str], bool]
+"""Return whether the hub has this image of the row: table, key, image."""

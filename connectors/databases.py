@@ -1,0 +1,111 @@
+"""The kinds of databases that can be replicas: each a connector, found by the scheme of a DSN.
+
+`sqlite:FILE` is one; a DSN without a scheme is a file of SQLite. Who writes a connector for another
+database registers it in `KINDS`; what its module offers is `DatabaseKind`, its store is
+`connectors/agent/contract.py`, and tests/connectors/conformance/ holds what both must do.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
+from connectors.agent.settings import AgentSettings, DatabaseAddress
+from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
+from connectors.sqlite.format_number import FORMAT as SQLITE_FORMAT
+from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import Table
+from streaming.core.schema.document import DatabaseSchema
+
+Rows = Iterable[tuple[str, str]]
+"""Rows of a table: key and image as the wire has them."""
+
+
+class DatabaseKind(Protocol):
+    """What the command line needs of a kind; `place`: what stands behind the scheme of a DSN.
+
+    `load`: the import path of a function that prepares each connection; None: none. StateError or
+    ConfigError if the database cannot be used.
+    """
+
+    def absolute(self, place: str) -> str:
+        """The place as it is from any folder."""
+
+    def name_of(self, place: str) -> str:
+        """A name for a database of which nothing else is known."""
+
+    def name_warnings(self, names: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Tables that no replica of this kind can have under their names: (index, why)."""
+
+    def run_agent(self, settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
+        """Run the agent until SIGTERM or SIGINT; its exit code."""
+
+    def check(
+        self,
+        place: str,
+        tables: Sequence[Table],
+        *,
+        rows_are_shared: bool,
+        record_bytes: int,
+        load: str | None,
+        looks_at_references: bool,
+    ) -> DatabaseCheck:
+        """What an agent would find; nothing is changed."""
+
+    def schema_of(self, place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
+        """The schema as a document."""
+
+    def generated_tables(self, place: str, load: str | None) -> str:
+        """The [[tables]] of a configuration for it."""
+
+    def uninstall(self, place: str, *, discards_unpublished: bool, load: str | None) -> list[str]:
+        """Remove every trace of the agent; the names of what is removed."""
+
+    def reinit(
+        self, settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path
+    ) -> int:
+        """Empty it, the rows that the hub does not have saved at the path; how many those are."""
+
+    def saved_at(self, place: str, text: str) -> Path:
+        """Where `reinit` saves rows; `text`: of the moment."""
+
+    def saved_rows(self, place: str) -> list[SavedImage]:
+        """The rows that are saved in it, the oldest first."""
+
+    def export_saved(self, place: str, path: Path) -> int:
+        """Write them as lines of JSON to a new file; how many there are."""
+
+    def forget_saved(self, place: str, last: int) -> int:
+        """Delete those up to this id; how many there were."""
+
+    def export(self, file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
+        """Write rows into a new file, an ordinary database; how many. StateError: there is one."""
+
+
+class _Registered(NamedTuple):
+    module: str
+    format: int
+
+
+KINDS: Mapping[str, _Registered] = {
+    "sqlite": _Registered("connectors.sqlite.database", SQLITE_FORMAT),
+}
+"""Scheme -> the module that offers a DatabaseKind, and the format of the agent's own tables."""
+
+
+def parse_dsn(text: str) -> DatabaseAddress:
+    """Parse a DSN; ConfigError for a scheme of which there is no connector."""
+    scheme, colon, place = text.partition(":")
+    if colon and scheme in KINDS:
+        return DatabaseAddress(scheme, place)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
+        raise ConfigError(f"there is no connector for {scheme}: use one of {', '.join(KINDS)}")
+    return DatabaseAddress("sqlite", text)
+
+
+def kind_of(scheme: str) -> DatabaseKind:
+    """The connector of a kind, imported when it is needed."""
+    return cast("DatabaseKind", import_module(KINDS[scheme].module))

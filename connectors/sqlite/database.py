@@ -1,0 +1,120 @@
+"""SQLite as a kind of database: what the command line needs of it (connectors/databases.py)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
+from connectors.agent.settings import AgentSettings
+from connectors.kafka.live_options import LiveOptions
+from connectors.live_access import LiveAccess
+from connectors.sqlite import export as exported
+from connectors.sqlite.apply import saved_rows as saved
+from connectors.sqlite.check import check_database
+from connectors.sqlite.export import Rows
+from connectors.sqlite.install import uninstall as removal
+from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
+from connectors.sqlite.load import prepare_of
+from connectors.sqlite.schema import document, generate
+from streaming.core.model.table import Table
+from streaming.core.schema.document import DatabaseSchema
+
+
+def absolute(place: str) -> str:
+    """The path of the file from the root on."""
+    return str(Path(place).absolute())
+
+
+def name_of(place: str) -> str:
+    """The name of the file without its ending."""
+    return Path(place).stem
+
+
+def name_warnings(names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Names that differ only in case, and those that SQLite or the agent has for itself."""
+    lower = [name.lower() for name in names]
+    for place, name in enumerate(lower):
+        if name in lower[:place]:
+            other = names[lower.index(name)]
+            why = f"{other!r} differs only in case, which SQLite ignores: the agent of a SQLite"
+            yield place, f"{why} replica refuses both; remove one"
+        if name.startswith((PREFIX, SQLITE_PREFIX)):
+            why = "names with this prefix are reserved: the agent of a SQLite replica refuses it"
+            yield place, f"{why}; give the table another name"
+
+
+def run_agent(settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
+    """Run the agent until SIGTERM or SIGINT; its exit code."""
+    from connectors.sqlite import run  # noqa: PLC0415  # it imports Kafka's client
+
+    return run.run_agent(settings, options, readers)
+
+
+def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:
+    """Empty the database, the rows that the hub does not have saved at the path."""
+    from connectors.sqlite import run  # noqa: PLC0415  # as above
+
+    return run.reinit(settings, known, is_known, path)
+
+
+def check(
+    place: str,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool,
+    record_bytes: int,
+    load: str | None,
+    looks_at_references: bool,
+) -> DatabaseCheck:
+    """What an agent would find in the file."""
+    return check_database(
+        Path(place),
+        tables,
+        rows_are_shared=rows_are_shared,
+        record_bytes=record_bytes,
+        prepare=prepare_of(load),
+        looks_at_references=looks_at_references,
+    )
+
+
+def schema_of(place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
+    """The schema of the file as a document."""
+    return document.schema_in(Path(place), replica, tables)
+
+
+def generated_tables(place: str, load: str | None) -> str:
+    """The [[tables]] of a configuration for the file."""
+    return generate.generated_tables(Path(place), prepare_of(load))
+
+
+def uninstall(place: str, *, discards_unpublished: bool, load: str | None) -> list[str]:
+    """Remove every trace of the agent from the file."""
+    prepare = prepare_of(load)
+    return removal.uninstall(
+        Path(place), discards_unpublished=discards_unpublished, prepare=prepare
+    )
+
+
+def saved_at(place: str, text: str) -> Path:
+    """A file beside that of the database."""
+    file = Path(place)
+    return file.with_name(f"{file.name}.{text}.jsonl")
+
+
+def saved_rows(place: str) -> list[SavedImage]:
+    """The rows that are saved in the file, the oldest first."""
+    return saved.listed(Path(place))
+
+
+def export_saved(place: str, path: Path) -> int:
+    """Write them as lines of JSON to a new file; how many there are."""
+    return saved.export(Path(place), path)
+
+
+def forget_saved(place: str, last: int) -> int:
+    """Delete those up to this id; how many there were."""
+    return saved.forget(Path(place), last)
+
+
+def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
+    """Write rows into a new file, as an agent would have applied them; how many."""
+    return exported.export(file, tables, rows)
