@@ -7,7 +7,7 @@ import pytest
 
 from connectors.agent.contract import StoreBusyError, StoreError
 from connectors.sqlite.store import SqliteStore
-from connectors.sqlite.transaction import BEGIN_GROUP, transaction
+from connectors.sqlite.transaction import BEGIN_GROUP
 from streaming.core.delivery.consumer import ApplyBatch, Position, receive
 from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
@@ -59,47 +59,6 @@ def store(replica: Replica) -> SqliteStore:
     opened = replica.store()
     opened.start_session("s1", None, lost=False)
     return opened
-
-
-def test_a_batch_is_applied_with_position_epoch_and_answer(
-    replica: Replica, store: SqliteStore
-) -> None:
-    """Rows, position, the epoch raised by one, `applied` with the epoch before, and the offset."""
-    apply(store, item(1, ROW), item(2, image(2)), item(2, None))
-
-    assert replica.rows() == [(1, "a", "1.50")]
-    assert replica.records() == [Applied(1, 4, 1, RUV, reached=4)]
-    assert store.epoch == 2
-    again = replica.store()
-    assert again.updates_offset == 11
-    assert again.position == Position("s1", 4, 4, 1, RUV, 1, reached=4)
-
-
-def test_what_the_agent_applies_is_not_captured(replica: Replica, store: SqliteStore) -> None:
-    """It would come back to the hub as a change of this replica."""
-    apply(store, item(1, ROW), item(1, None))
-
-    assert replica.changes() == []
-
-
-def test_an_empty_batch_moves_the_position(replica: Replica, store: SqliteStore) -> None:
-    """A lagging covers is moved so; it is answered like any other."""
-    apply(store)
-
-    assert replica.records() == [Applied(1, 4, 1, RUV, reached=4)]
-    assert store.position.covers == 4
-
-
-def test_a_write_after_a_batch_carries_the_next_epoch_and_a_larger_csn(
-    replica: Replica, store: SqliteStore
-) -> None:
-    """Who carries j+1 has seen what epoch j applied; the CSN is above that of what it overwrote."""
-    apply(store, item(1, ROW))
-    replica.client.execute("UPDATE items SET price = '2'")
-
-    (change,) = replica.changes()
-    assert change.epoch == 2
-    assert change.csn > CSN
 
 
 def test_columns_that_are_absent_stay_as_they_are(replica: Replica, store: SqliteStore) -> None:
@@ -247,22 +206,6 @@ def test_what_this_agent_does_not_know_stops_it(replica: Replica, store: SqliteS
     assert not store.connection.in_transaction
 
 
-def test_a_batch_waits_for_a_local_transaction_and_leaves_nothing_if_it_cannot(
-    replica: Replica, store: SqliteStore
-) -> None:
-    """It never applies over a row that a local operation has open."""
-    store.connection.execute("PRAGMA busy_timeout = 10")
-    replica.client.execute("BEGIN IMMEDIATE")
-    replica.client.execute("INSERT INTO items VALUES (1, 'mine', NULL)")
-
-    with pytest.raises(StoreBusyError, match="locked"):
-        apply(store, item(1, ROW))
-    replica.client.execute("COMMIT")
-    apply(store, item(1, ROW))
-
-    assert replica.rows() == [(1, "a", "1.50")]
-
-
 def test_a_csn_too_far_ahead_is_applied_but_not_followed(
     replica: Replica, store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -302,18 +245,6 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1, reached=6)
 
 
-def test_an_answer_keeps_the_session_in_which_it_was_made(
-    replica: Replica, store: SqliteStore
-) -> None:
-    """Changes and commits are stamped when they are published."""
-    with transaction(replica.client):
-        replica.client.execute("INSERT INTO items (id) VALUES (1)")
-    apply(store)
-
-    entries = store.unpublished(100, 10**6)
-    assert [entry.session for entry in entries] == [None, None, "s1"]
-
-
 def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: SqliteStore) -> None:
     """Its changes are committed here; without an end they would be pending for ever."""
     replica.client.execute("BEGIN")
@@ -327,16 +258,6 @@ def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: S
     first, second = replica.changes()
     assert replica.records() == [first, Commit(first.csn), second]
     assert second.prim_csn is None
-
-
-def test_a_round_is_bounded_in_rows_and_bytes(replica: Replica, store: SqliteStore) -> None:
-    """The journal may be larger than the memory."""
-    for id_ in range(10):
-        replica.client.execute("INSERT INTO items (id, name) VALUES (?, ?)", (id_, f"{id_}" * 1000))
-
-    assert len(store.unpublished(3, 10**6)) == 3
-    assert len(store.unpublished(100, 2500)) == 3
-    assert len(store.unpublished(100, 1)) == 1
 
 
 def test_one_store_is_of_one_replica(tmp_path: Path) -> None:
@@ -363,16 +284,3 @@ def test_a_full_disk_is_an_error_that_says_what_to_do(replica: Replica, store: S
     assert not isinstance(full.value, StoreBusyError)
     assert replica.rows() == []
     assert replica.store().position.covers == 0
-
-
-def test_the_backlog_is_what_is_not_known_to_be_published(replica: Replica) -> None:
-    """What is lost with the database file, if it is lost now."""
-    store = replica.store()
-    empty = store.backlog()
-    for id_ in range(3):
-        replica.client.execute(f"INSERT INTO items (id, name) VALUES ({id_}, 'x{id_}')")
-    full = store.backlog()
-
-    store.mark_published(store.unpublished(2, 1_000_000)[-1])
-
-    assert (empty, full, store.backlog()) == (0, 3, 1)
