@@ -6,7 +6,7 @@ WRITES_OBJECTS = "writes_objects"
 """What a handler has that writes a log of objects, an object a line."""
 
 
-def tell_failure(who: str, text: str) -> None:
+def write_failure(who: str, text: str) -> None:
     """Write what went wrong on standard error, a line for each mistake.
 
     A process whose log is of objects writes an object of level `critical`: whoever collects it

@@ -270,11 +270,11 @@ def told(
 
     `before`: the rows that were there; one that has an entry's hub epoch already is the newer.
     """
-    table = store.read(TableName.CHANGELOG, where, [*_TOLD, "place"])
+    table = store.read(TableName.CHANGELOG, where, [*_LOGGED, "place"])
     ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
     state: dict[RowKey, RowState] = {}
     for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset, cause in zip(
-        *(ordered[column].to_pylist() for column in _TOLD), strict=True
+        *(ordered[column].to_pylist() for column in _LOGGED), strict=True
     ):
         row = (name, key)
         if key == ALL_KEYS:
@@ -309,7 +309,7 @@ def _truncated(
     return {key: truncation.tombstone(row) for key, row in (older | written).items()}
 
 
-_TOLD = (
+_LOGGED = (
     "hub_epoch",
     "kind",
     "rid",

@@ -14,7 +14,7 @@ from streaming.core.model.row import RowState
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 
 
-def rows_beside(
+def other_rows(
     store: StateStore, table: str, rows_epoch: int, edge: int, known: Collection[str]
 ) -> list[RowState]:
     """What stands for the rows of a table as they were at hub epoch `edge`, without known keys.

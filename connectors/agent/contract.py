@@ -147,7 +147,7 @@ class CaptureJournal(Protocol):
         A row whose change has faults is listed durably until it is written again or overwritten.
         """
 
-    def tell(self, rows_max: int) -> bool:
+    def journal_snapshot(self, rows_max: int) -> bool:
         """Journal the next rows of the snapshot, at most so many; False: none is being told.
 
         They are read, numbered and journalled in one local transaction. A snapshot is of the rows

@@ -56,7 +56,7 @@ class DatabaseCheck:
     `row_faults`: rows that no other replica can take; `uncarried`: those of which an agent has
     published a write, since when; `saved`: how many were overwritten and are nowhere else
     (`slackwater agent saved`); `without_key`: tables that could not be configured, because nothing
-    in them is unique; `untold`: tables whose rows the agent tells the
+    in them is unique; `to_snapshot`: tables whose rows the agent tells the
     others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
     """
 
@@ -68,7 +68,7 @@ class DatabaseCheck:
     warnings: tuple[str, ...]
     row_faults: tuple[str, ...]
     complaints: tuple[str, ...]
-    untold: tuple[str, ...]
+    to_snapshot: tuple[str, ...]
     uncarried: tuple[str, ...]
     saved: int
     broken_references: tuple[str, ...] = ()

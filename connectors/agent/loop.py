@@ -60,7 +60,7 @@ from streaming.core.text.wording import as_count
 PUBLISH_ROWS = 2_000
 PUBLISH_BYTES = 8_000_000
 """How much of the journal is published at a time, at most."""
-TOLD_ROWS = 2_000
+SNAPSHOT_ROWS = 2_000
 """How many rows of a snapshot are read in one local transaction, which blocks other writers."""
 POLL_MS = 20
 """How long the agent waits for an update before it checks the journal again."""
@@ -86,7 +86,7 @@ def run(
     `readers`: who may read its metrics now.
     """
     settings, outage = access.settings, Outage(stop, access)
-    with outage.heard, closing(ChangesTopic(outage)) as changes:
+    with outage.logged, closing(ChangesTopic(outage)) as changes:
         updates = None
         if settings.updates_topic is not None:
             updates = UpdatesTopic(settings.updates_topic, store.updates_offset, outage)
@@ -264,7 +264,7 @@ class Agent:
         entries = self._next_entries()
         if not entries:
             self.store.close_abandoned_group()
-            return self.store.tell(TOLD_ROWS)
+            return self.store.journal_snapshot(SNAPSHOT_ROWS)
         self._publish_entries(entries, self.session)
         return True
 
@@ -309,7 +309,7 @@ class Agent:
                 self.counts.batches += 1
                 self.counts.items += len(outcome.items)
                 self.counts.refused += len(applied.refused)
-                _log_set_back(outcome, applied)
+                _log_losses(outcome, applied)
             case BufferChunk(position):
                 self.store.position = position
             case SendHello(position, why):
@@ -382,7 +382,7 @@ def compare(
         past.add(session, record, find)
 
 
-def _log_set_back(batch: ApplyBatch, applied: AppliedBatch) -> None:
+def _log_losses(batch: ApplyBatch, applied: AppliedBatch) -> None:
     """Name what the hub did not accept of this replica, and what its database refused."""
     quarantined = quarantined_text(batch.rows)
     if quarantined is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafka.errors import InvalidTimestampError, KafkaError
 
 from connectors.agent.access import KafkaAccess
-from connectors.kafka.client_errors import ClientFault, HeardFault, fault_of
+from connectors.kafka.client_errors import ClientFault, LoggedFault, fault_of
 
 RETRY_PAUSE_S = (0.1, 5.0)
 """The first and the longest pause between two attempts."""
@@ -32,13 +32,13 @@ REFUSED_TIME = (
 class Outage:
     """Logs once when the broker or a topic is missed, and once when it is there again.
 
-    `heard`: what the clients said while the agent could not work. What the broker refuses is told
+    `logged`: what the clients said while the agent could not work. What the broker refuses is told
     as that, and again when it refuses something else.
     """
 
     stop: threading.Event
     access: KafkaAccess
-    heard: HeardFault = field(default_factory=HeardFault)
+    logged: LoggedFault = field(default_factory=LoggedFault)
     since_s: float | None = None
     fault: ClientFault | None = None
     missing: str | None = None
@@ -48,7 +48,7 @@ class Outage:
         """Record that the broker does not answer; StopRequested if the agent has to stop."""
         if self.stop.is_set():
             raise StopRequested
-        fault = fault_of(repr(reason)) or self.heard.fault
+        fault = fault_of(repr(reason)) or self.logged.fault
         if self.since_s is None or fault not in (None, ClientFault.ENDED, self.fault):
             log.warning("%s", self._text(reason, fault))
             self.fault = fault
@@ -98,4 +98,4 @@ class Outage:
         if self.since_s is not None:
             log.warning("Kafka answers again after %.1f s", time.monotonic() - self.since_s)
         self.since_s, self.pause_s = None, RETRY_PAUSE_S[0]
-        self.fault = self.heard.fault = None
+        self.fault = self.logged.fault = None

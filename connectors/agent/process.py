@@ -11,7 +11,7 @@ from connectors.agent.access import KafkaAccess
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
-from connectors.failure import tell_failure
+from connectors.failure import write_failure
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
 from connectors.logs import configure_logs
@@ -30,7 +30,7 @@ def run_file(source: str, open_store: OpenStore) -> int:
     try:
         settings = _read(source)
     except (HubError, OSError) as error:
-        tell_failure("agent", str(error))
+        write_failure("agent", str(error))
         return 1
     if source == "-":
         live = LiveOptions(settings.options), LiveAccess(settings.metrics_access)
@@ -68,7 +68,7 @@ def run_process(
         with open_store(settings) as store:
             run(KafkaAccess(settings, options), readers, store, stop)
     except (HubError, OSError) as error:
-        tell_failure("agent", str(error))
+        write_failure("agent", str(error))
         return 1
     return 0
 

@@ -30,13 +30,12 @@ class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
     `updates_topic` None: no agreement sends to it. `options` are plain Kafka client names.
-    `rows_are_shared`: rows that were there before are the same at every replica; `tells_rows`: all
-    rows are told to the others, whoever wrote them. `skew_s`: how far
-    a CSN may be ahead of its record's time before the hub refuses it. `journal_rows`: how many
-    published rows the journal keeps. `log_format`, `log_level`: of its log, on standard error.
-    `metrics_port`: where its metrics are served at `metrics_host`, to whom `metrics_access` admits;
-    0: nowhere. `load`: the import path of a function that registers on a connection what the
-    database's schema needs.
+    `rows_are_shared`: rows that were there before are the same at every replica; `takes_snapshot`:
+    all rows are published, whoever wrote them. `skew_s`: how far a CSN may be ahead of its record's
+    time before the hub refuses it. `journal_rows`: how many published rows the journal keeps.
+    `log_format`, `log_level`: of its log, on standard error. `metrics_port`: where its metrics are
+    served at `metrics_host`, to whom `metrics_access` admits; 0: nowhere. `load`: the import path
+    of a function that registers on a connection what the database's schema needs.
     """
 
     database: DatabaseAddress
@@ -49,7 +48,7 @@ class AgentSettings:
     options: Mapping[str, str] = field(default_factory=dict)
     record_bytes: int = RECORD_BYTES
     rows_are_shared: bool = False
-    tells_rows: bool = False
+    takes_snapshot: bool = False
     skew_s: int = MAX_SKEW_S
     journal_rows: int = 1_000
     log_format: LogFormat = LogFormat.AUTO
@@ -76,7 +75,7 @@ class AgentSettings:
                 "options": dict(self.options),
                 "record_bytes": self.record_bytes,
                 "rows_are_shared": self.rows_are_shared,
-                "tells_rows": self.tells_rows,
+                "takes_snapshot": self.takes_snapshot,
                 "skew_s": self.skew_s,
                 "journal_rows": self.journal_rows,
                 "log_format": self.log_format.value,

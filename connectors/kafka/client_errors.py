@@ -74,7 +74,7 @@ def refused_text(fault: ClientFault, principal: str, otherwise: str) -> str:
     return f"{fault} (as {principal or otherwise})"
 
 
-class HeardFault(logging.Handler):
+class LoggedFault(logging.Handler):
     """Listens to the clients' log while they connect; as a context manager."""
 
     def __init__(self) -> None:

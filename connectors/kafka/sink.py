@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from connectors.kafka.client_errors import CLIENT_LOG, HeardFault, fault_of
+from connectors.kafka.client_errors import CLIENT_LOG, LoggedFault, fault_of
 from connectors.kafka.options import (
     PRODUCER,
     REQUEST_BYTES_MAX,
@@ -150,7 +150,7 @@ class UpdatesSink:
 def _connected(known: dict[str, Any], bootstrap: str, timeout_s: float) -> Producer:
     """A producer that has reached its broker; PublishError says why it has not."""
     producer: Producer | None = None
-    with HeardFault() as heard:
+    with LoggedFault() as logged:
         try:
             producer = Producer(known, logger=CLIENT)
             producer.list_topics(timeout=timeout_s)
@@ -158,7 +158,7 @@ def _connected(known: dict[str, Any], bootstrap: str, timeout_s: float) -> Produ
             if producer is not None:
                 producer.poll(0)  # only then it writes what it has to say into its log
             raise PublishError(
-                f"no connection to Kafka at {bootstrap} ({heard.explained(error)}): check that it"
+                f"no connection to Kafka at {bootstrap} ({logged.explained(error)}): check that it"
                 " runs and kafka.bootstrap_servers"
             ) from error
     return producer

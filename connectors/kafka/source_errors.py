@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from kafka.errors import KafkaError
 
-from connectors.kafka.client_errors import HeardFault
+from connectors.kafka.client_errors import LoggedFault
 from streaming.core.model.errors import SourceError
 
 
@@ -15,12 +15,12 @@ def source_errors(bootstrap: str, asked: str = "") -> Iterator[None]:
 
     `asked`: for what, as ` for offset 3 of t`.
     """
-    with HeardFault() as heard:
+    with LoggedFault() as logged:
         try:
             yield
         except KafkaError as error:
             raise SourceError(
                 f"Kafka at {bootstrap} did not answer as expected{asked}"
-                f" ({heard.explained(error)}): check that it runs, kafka.bootstrap_servers, and"
+                f" ({logged.explained(error)}): check that it runs, kafka.bootstrap_servers, and"
                 " the rights of the hub's user"
             ) from error

@@ -78,7 +78,7 @@ def _check(
         (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
         tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
         tuple(found.complaints),
-        tuple(found.untold),
+        tuple(found.to_snapshot),
         tuple(_uncarried(connection)),
         saved.count(connection) if saved.is_there(connection) else 0,
     )

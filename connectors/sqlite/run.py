@@ -47,7 +47,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
                 record_bytes=settings.record_bytes,
                 skew_s=settings.skew_s,
                 rows_are_shared=settings.rows_are_shared,
-                tells_rows=settings.tells_rows,
+                takes_snapshot=settings.takes_snapshot,
                 journal_bound=JournalBound(settings.journal_rows),
                 prepare=prepare_of(settings.load),
             )
@@ -75,7 +75,7 @@ def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> 
     outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions(settings.options)))
     end, past = store.compared_up_to()
     ignored = IgnoredRecords()
-    with outage.heard, closing(ChangesTopic(outage)) as changes:
+    with outage.logged, closing(ChangesTopic(outage)) as changes:
         for offset, value in changes.read(end):
             compare(past, value, settings.rid, lambda _: None, ignored)
             end = offset + 1

@@ -102,7 +102,7 @@ class SqliteStore:
         record_bytes: int = RECORD_BYTES,
         skew_s: int = MAX_SKEW_S,
         rows_are_shared: bool = False,
-        tells_rows: bool = False,
+        takes_snapshot: bool = False,
         journal_bound: JournalBound = JOURNAL_BOUND,
         prepare: Prepare = nothing,
     ) -> "SqliteStore":
@@ -112,7 +112,7 @@ class SqliteStore:
         try:
             file = OpenedFile.at(database)
             store = cls(connection, file, rid, known, {}, record_bytes, skew_s, journal_bound)
-            store._install(rows_are_shared=rows_are_shared, tells_rows=tells_rows)
+            store._install(rows_are_shared=rows_are_shared, takes_snapshot=takes_snapshot)
             wal = database.with_name(f"{database.name}-wal")
             store.wal = OpenedFile.at(wal) if wal.exists() else None
             store.position = store._stored_position()
@@ -159,7 +159,7 @@ class SqliteStore:
             self._check_content()
             yield
 
-    def _install(self, *, rows_are_shared: bool = False, tells_rows: bool = False) -> None:
+    def _install(self, *, rows_are_shared: bool = False, takes_snapshot: bool = False) -> None:
         leave_to_clauses(self.connection)
         found = install(
             self.connection,
@@ -167,7 +167,7 @@ class SqliteStore:
             self.tables.values(),
             record_bytes=self.record_bytes,
             rows_are_shared=rows_are_shared,
-            tells_rows=tells_rows,
+            takes_snapshot=takes_snapshot,
         )
         warnings = (*found.warnings, *constraint_summaries(found.constraints), *found.actions)
         for warning in warnings:
@@ -277,9 +277,9 @@ class SqliteStore:
         return offset, OwnTopic(session, own)
 
     @store_errors()
-    def tell(self, rows_max: int) -> bool:
+    def journal_snapshot(self, rows_max: int) -> bool:
         """Journal the next rows of the snapshot; False: none is being told."""
-        return snapshot.tell(self.connection, self.writers, rows_max)
+        return snapshot.journal_snapshot(self.connection, self.writers, rows_max)
 
     @store_errors()
     def find(self, record: Change | Commit | Snapshot) -> int | None:
@@ -308,7 +308,7 @@ class SqliteStore:
             self.connection.execute(
                 "UPDATE _slackwater_position SET session = ?, last = covers", (session,)
             )
-        self.position = (position or self.position).greeting(session)
+        self.position = (position or self.position).in_session(session)
         if self._row("SELECT reinit AND published = 0 FROM _slackwater_position")[0]:
             hello = replace(self.position.hello(None, lost=False), reinit=True)
         else:

@@ -16,11 +16,11 @@ def as_read(reader: Reader) -> Reader:
     if commit is None or poll is None or poll.at_rest.batch != reader.batch:
         return reader
     found, known = poll.at_rest, commit.state.replicas
-    heard = {
+    newer = {
         rid: replace(known[rid], seen_ms=seen_ms)
         for rid, seen_ms in found.seen_ms.items()
         if rid in known
     }
-    state = replace(commit.state, replicas={**known, **heard})
+    state = replace(commit.state, replicas={**known, **newer})
     offsets = {**commit.offsets, **found.offsets}
     return replace(reader, commit=replace(commit, state=state, offsets=offsets))

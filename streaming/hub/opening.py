@@ -25,7 +25,7 @@ from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
 from streaming.core.state.hub_state import FIRST_GENERATION, HubState
 from streaming.core.state.membership import adopted, retired_of, sending_only
-from streaming.core.state.restored import is_behind, is_put_back, put_back_text, raised
+from streaming.core.state.restored import is_behind, is_restored, raised, restored_text
 from streaming.core.text.wording import as_count
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.lost_input import Read
@@ -34,7 +34,7 @@ from streaming.hub.batch.publishing import publish
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source
 from streaming.hub.configured import settings_of, with_retired
-from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.found_topics import FoundTopics
 
 LOG = logging.getLogger("slackwater")
@@ -54,7 +54,7 @@ class Opening:
     topics: FoundTopics
     source: Source
     outlets: Callable[[BatchSettings], Effects]
-    followed: FollowedWindow | None = None
+    followed: StandbyWindow | None = None
 
     def open(self, store: StateStore, name: str, reach: FaultHook, at_ms: int) -> Hub:
         """Found or open the state, finish what a dead hub left, take over the configuration.
@@ -69,11 +69,11 @@ class Opening:
         create_state(store, genesis, name)
         ledger = open_ledger(store, name, reach)
         self._check_topics(ledger.last)
-        is_raised = self._raise_put_back(ledger)
+        is_raised = self._raise_restored(ledger)
         hub = self._finished(ledger, is_raised=is_raised)
         version = store_configuration(store, self.config.document(), at_ms)
         self._adopt(hub, self.settings, self.topics.first, version)
-        self._tell_retired(hub.state)
+        self._log_retired(hub.state)
         return hub
 
     def _genesis(self, at_ms: int) -> Checkpoint:
@@ -136,14 +136,14 @@ class Opening:
                 " a backup; or give this hub topics of its own with hub.topic_prefix"
             )
 
-    def _raise_put_back(self, ledger: Ledger) -> bool:
+    def _raise_restored(self, ledger: Ledger) -> bool:
         """Go on from a state that was restored, if an operator said so; whether it was restored.
 
         Until the first batch is committed nothing of it holds, so a hub that dies does it again.
         """
         kafka, state = self.config.kafka, ledger.last.state
         last = last_updates(kafka.bootstrap_servers, kafka.options, self.topics.sent)
-        if not is_put_back(state, last.values()):
+        if not is_restored(state, last.values()):
             return False
         orders = [
             one
@@ -151,7 +151,7 @@ class Opening:
             if one.number > ledger.last.command_number
         ]
         if not orders and is_behind(state, last.values()):
-            raise StateError(put_back_text(self.config.hub.state, state, last))
+            raise StateError(restored_text(self.config.hub.state, state, last))
         if not orders:
             return False
         self._check_input(ledger.last, is_lost=orders[-1].argument == "lose")
@@ -213,7 +213,7 @@ class Opening:
             config_version=version,
         )
 
-    def _tell_retired(self, state: HubState) -> None:
+    def _log_retired(self, state: HubState) -> None:
         """Say what is in the state and not in the configuration."""
         rids, agreements = retired_of(state)
         names = [f"replica {self.history.names.get(rid, rid)}" for rid in sorted(rids)]

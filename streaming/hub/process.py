@@ -30,7 +30,7 @@ from streaming.hub.observe.watchdog import Watchdog
 from streaming.hub.outage import FAILURES, KafkaOutage
 from streaming.hub.service import SCRATCH, Service
 from streaming.hub.standby.rehearsal import Rehearsal
-from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.stopping import StopSignals
 from streaming.jvm.java import check_java
 from streaming.jvm.java_log import json_log, text_log
@@ -93,7 +93,7 @@ class _AtWork(NamedTuple):
     """What a hub works with; `followed`: the window that it has kept up as a standby."""
 
     spark: "SparkSession"
-    followed: FollowedWindow | None = None
+    followed: StandbyWindow | None = None
 
 
 @contextmanager

@@ -54,7 +54,7 @@ from streaming.hub.observe.view import HubView
 from streaming.hub.opening import Opening
 from streaming.hub.query import failure, remove_stale, start
 from streaming.hub.resync.source import StateSource
-from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.first_read import FirstRead
 from streaming.hub.topics.found_topics import FoundTopics, find_topics
 from streaming.hub.topics.originals import originals
@@ -85,7 +85,7 @@ class Service:
         spark: SparkSession,
         reach: faults.FaultHook = faults.no_fault,
         view: HubView | None = None,
-        followed: FollowedWindow | None = None,
+        followed: StandbyWindow | None = None,
         options: LiveOptions | None = None,
     ) -> None:
         self.config = config
@@ -121,7 +121,7 @@ class Service:
         self.view.opened(self.hub)
 
     def _open(
-        self, reach: faults.FaultHook, followed: FollowedWindow | None
+        self, reach: faults.FaultHook, followed: StandbyWindow | None
     ) -> tuple[BatchSettings, Hub]:
         """The settings and the hub, once the topics are there and the state is open."""
         config = self.config
@@ -358,7 +358,7 @@ class Service:
             self.is_misplaced |= any(topic in self.settings.topics for topic in done.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
             self.report.sent_again([t for t in done.lost if t in self.settings.updates_topics])
-            self._tell_paused()
+            self._log_paused()
         return done is not None
 
     def _run_batch(self, plan: Plan, read: Read) -> Plan | None:
@@ -456,7 +456,7 @@ class Service:
         """Return whether Kafka does not answer."""
         return self.poll.is_unanswered
 
-    def _tell_paused(self) -> None:
+    def _log_paused(self) -> None:
         """Say whose topic is not read any more, and whose is again."""
         paused = self.hub.paused()
         if paused.keys() == self.paused:

@@ -19,7 +19,7 @@ A hub serves its metrics at `/metrics` of `[http]` (port 9470 on loopback unless
 text format of Prometheus or in OpenMetrics, as the scraper asks.
 A scrape starts no job and asks no broker: the hub answers from memory, and also reads its tables for what only they know, every 15 seconds at most.
 What counts since the state was made goes on when a hub starts again; histograms and `slackwater_slow_batches_total` begin anew.
-Beside these there are `process_*` metrics of the hub's Python process.
+Besides these there are `process_*` metrics of the hub's Python process.
 
 ```yaml
 scrape_configs:

@@ -16,7 +16,7 @@ from checkpoints.tables import TableName
 from streaming.core.model.foreign_json import loads
 from streaming.core.records.arrival import ControlOutcome
 from streaming.core.records.record import RecordKind
-from streaming.core.replay.heartbeats import HeardReplica, after_heartbeats
+from streaming.core.replay.heartbeats import ReplicaHeartbeat, after_heartbeats
 from streaming.core.replay.states import different_states
 from streaming.core.state.hub_state import HubState
 
@@ -31,7 +31,7 @@ def state_after_rest(
     if any(not _is_heartbeat(row) for row in events):
         return None
     ordered = sorted(events, key=lambda row: row["offset"])
-    state = after_heartbeats(before, rows.batch, map(_heard, ordered))
+    state = after_heartbeats(before, rows.batch, map(_heartbeat, ordered))
     if state is None or any(different_states(after.state, state)):
         return None
     return state
@@ -45,8 +45,8 @@ def _is_heartbeat(row: Mapping[str, Any]) -> bool:
     return bool(row["kind"] == RecordKind.HEARTBEAT and row["outcome"] == ControlOutcome.TAKEN)
 
 
-def _heard(row: Mapping[str, Any]) -> HeardReplica:
+def _heartbeat(row: Mapping[str, Any]) -> ReplicaHeartbeat:
     """A heartbeat as `events` has it; the hub has checked it when it took it."""
     record, received_ms = loads(row["value"]), round(row["time"].timestamp() * 1000)
     unpublished = record.get("unpublished") or 0
-    return HeardReplica(row["rid"], row["session"], record["epoch"], received_ms, unpublished)
+    return ReplicaHeartbeat(row["rid"], row["session"], record["epoch"], received_ms, unpublished)

@@ -85,8 +85,8 @@ class PastHub(Hub):
         source, topology = self.resyncs.source, self.settings.topology
         agreements = after.state.agreements
         self.resyncs = RecordedPages(source, topology, log=log, after=agreements)
-        heard = (one.consumer for one in agreements.values() if one.detail != AwayReason.SILENT)
-        self.unread = frozenset(heard)
+        known = (one.consumer for one in agreements.values() if one.detail != AwayReason.SILENT)
+        self.unread = frozenset(known)
 
     def take_over(self, decided: DecidedBatch, recorded: Checkpoint) -> None:
         """Go on behind a decided batch.

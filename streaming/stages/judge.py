@@ -36,7 +36,7 @@ LAST = 1 << 62
 
 NO_ROWS: Mapping[RowKey, RowState] = {}
 
-Beside = Callable[[str, Collection[str]], Iterable[RowState]]
+LookUpOthers = Callable[[str, Collection[str]], Iterable[RowState]]
 """Looks up what stands for the rows of a table whose keys are not known (core: `summary`)."""
 
 
@@ -71,7 +71,7 @@ def judge(
     intake: Intake,
     hub_epoch: int,
     standing: RowsAt,
-    beside: Beside,
+    others: LookUpOthers,
     earlier_resolutions: Mapping[str, Resolution],
     fetch: Fetch,
     pages: Sequence[ResyncPage] = (),
@@ -111,7 +111,7 @@ def judge(
         refused,
         list(state.ranges),
         dict(state.truncations),
-        cache(lambda table: beside(table, known[table])),
+        cache(lambda table: others(table, known[table])),
         released=intake.released,
     )
     names = few["tx"].to_pylist()

@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import zip_longest
 from unicodedata import combining, east_asian_width
 
-from connectors.failure import tell_failure
+from connectors.failure import write_failure
 from streaming.facts.documents import document_text
 from streaming.terminal.colour import coloured
 
@@ -40,7 +40,7 @@ def write_sentence(text: str) -> None:
 
 def write_error(text: str) -> None:
     """What went wrong, a line for each mistake; an object in the log of a hub that writes those."""
-    tell_failure("slackwater", text)
+    write_failure("slackwater", text)
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

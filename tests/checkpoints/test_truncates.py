@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.maintenance.background import Maintenance
 from checkpoints.reading.lookup import Images, between, blocked_up_to, forgotten, told
-from checkpoints.reading.truncates import rows_beside
+from checkpoints.reading.truncates import other_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.change import RowKey
@@ -125,8 +125,8 @@ def test_a_table_is_summed_up_for_who_truncates_it(
     upkeep.close()
     known = {row_of("behind")[1]}
 
-    at_3 = rows_beside(StateStore(state.root), "t", 2, 3, known)
-    at_5 = rows_beside(StateStore(state.root), "t", 2, 5, known)
+    at_3 = other_rows(StateStore(state.root), "t", 2, 3, known)
+    at_5 = other_rows(StateStore(state.root), "t", 2, 5, known)
 
     assert at_3 == [RowState(1, 2, csn(20, 1), exists=True), RowState(realign=BLOCKED)]
     mine, theirs, blocked = sorted(at_5, reverse=True)

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from connectors.failure import tell_failure
+from connectors.failure import write_failure
 from connectors.log_format import LogFormat
 from connectors.logs import configure_logs
 from streaming.core.access.secret_names import HIDDEN, secrets_of
@@ -78,7 +78,7 @@ def test_why_a_program_ends_is_an_object_too(capsys: pytest.CaptureFixture[str])
     """Whoever reads objects would otherwise lose the one line that says why."""
     configure_logs(LogFormat.JSON, "error", "centre", dict, secrets_of({"sasl.password": SECRET}))
 
-    tell_failure("slackwater", f"no room\nnor {SECRET}")
+    write_failure("slackwater", f"no room\nnor {SECRET}")
 
     (line,) = map(json.loads, capsys.readouterr().err.splitlines())
     assert (line["level"], line["event"]) == ("critical", f"no room\nnor {HIDDEN}")
@@ -86,9 +86,9 @@ def test_why_a_program_ends_is_an_object_too(capsys: pytest.CaptureFixture[str])
 
 def test_why_a_program_ends_is_a_line_for_each_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     """For a person, with its name, as of a program that has no log yet."""
-    tell_failure("slackwater", "before")
+    write_failure("slackwater", "before")
     configure_logs(LogFormat.TEXT, "info", "centre", dict, secrets_of({}))
-    tell_failure("slackwater", "no room\nno rest")
+    write_failure("slackwater", "no room\nno rest")
 
     assert capsys.readouterr().err.splitlines() == [
         "slackwater: before",

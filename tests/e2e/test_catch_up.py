@@ -101,7 +101,7 @@ def test_a_consumer_that_starts_again_gets_every_page_once(tmp_path: Path) -> No
     site.authors[1].change(9, Op.INSERT, back=0, prim=None, part=False)
     site.batch()
 
-    start = Position().greeting(site.authors[3].session)
+    start = Position().in_session(site.authors[3].session)
     position, items, epochs = received(site, "a3", start)
     assert pages >= 16 // PAGE_ITEMS
     assert len(items) == len({item.csn for item in items}) == 17
@@ -132,7 +132,7 @@ def test_a_long_absence_costs_the_last_of_each_row(tmp_path: Path) -> None:
     site.batch()
     pages = 1 + site.run_until_quiet()
 
-    start = Position().greeting(site.authors[3].session)
+    start = Position().in_session(site.authors[3].session)
     position, items, epochs = received(site, "a3", start)
     rows = hub_images(open_state(tmp_path), site.hub.settings.topology.tables)
     held = {(item.table, item.key): item.after for item in items}

@@ -80,7 +80,7 @@ class ScriptedReplica:
         self.sessions += 1
         self.void.update(self.open.values())
         self.open.clear()
-        self.position = self.position.greeting(f"{self.name}-{self.sessions}")
+        self.position = self.position.in_session(f"{self.name}-{self.sessions}")
         own = max((change.csn for change in self.published), default=None)
         hello = replace(self.position.hello(own, lost=lost), versions=versions)
         return self.send(hello if generation is None else replace(hello, generation=generation))

@@ -47,7 +47,7 @@ from streaming.core.records.record import (
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
-from streaming.core.state.restored import SentPosition, is_put_back, raised
+from streaming.core.state.restored import SentPosition, is_restored, raised
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.progress import Accounting
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
@@ -444,7 +444,7 @@ class PureHub:
         """Put the copy back; the topics stay as they are."""
         for name, value in deepcopy(self.backup).items():
             setattr(self, name, value)
-        self.is_standing = is_put_back(self.state, self._sent_positions())
+        self.is_standing = is_restored(self.state, self._sent_positions())
         if not self.is_standing:
             self.restart(now_ms)
 

@@ -476,7 +476,7 @@ class Replica:
         self.is_up, self.is_ended, self.is_told_to_stop = True, False, False
         self.sessions += 1
         session = f"{self.name}-{self.sessions}"
-        self.position = self.position.greeting(session)
+        self.position = self.position.in_session(session)
         changes = [record for record in topic if isinstance(record, Change)]
         self._move_past(changes)
         told = (one.epoch + 1 for one in topic if isinstance(one, Applied | Hello))

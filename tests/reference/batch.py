@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from streaming.core.batch.after import TablesAfter, settle_refusals, state_after
+from streaming.core.batch.after import TablesAfter, resolve_refusals, state_after
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.counters import in_conflict
 from streaming.core.batch.inputs import covers_before, failed, listed_in, next_epoch, still_due
@@ -85,7 +85,7 @@ def decide(
     for name in writable:
         orders.note_writable(intake, name)
     for loss in losses:
-        orders.lose_input(intake, loss)
+        orders.record_lost_input(intake, loss)
     for rid in recovers:
         orders.recover(intake, rid)
     for rid, offset in retires.items():
@@ -131,7 +131,7 @@ def decide(
         uncarried = listed_in(page, intake)
         send_ranges(batch_judge, page, consumer, covers_before(page, intake), uncarried)
     entries, changed = tuple(batch_judge.entries), batch_judge.changed
-    settle_refusals(intake, changed, lambda _: {**rows, **changed}, pages, hub_epoch)
+    resolve_refusals(intake, changed, lambda _: {**rows, **changed}, pages, hub_epoch)
     tables = batch_judge.tables_after()
     return BatchDecision(
         intake,

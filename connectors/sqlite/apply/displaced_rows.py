@@ -25,7 +25,7 @@ ROWID = f"{PREFIX}rowid"
 
 
 @dataclass(frozen=True, slots=True)
-class TakenRows:
+class DisplacedRows:
     """The taken rows of one table; `lent`: column -> the SQL of the value that it is lent.
 
     `where`: the condition on the key, whose values are the first parameters. `partial`: the
@@ -124,14 +124,14 @@ class TakenRows:
         return f"SELECT {columns} FROM {self._table} WHERE {where}"
 
 
-def taken_rows(
+def displaced_rows(
     table: Table, catalog: Catalog, where: str, *, has_triggers: bool, most_columns: int
-) -> TakenRows:
+) -> DisplacedRows:
     """The taken rows of a table of this catalogue; `most_columns`: of a table of this SQLite."""
     kept = {name: name for name, column in catalog.columns.items() if not column.generated}
     if catalog.rowid is not None and not has_triggers and len(kept) < most_columns:
         kept[ROWID] = catalog.rowid
-    return TakenRows(
+    return DisplacedRows(
         table.name,
         where,
         catalog.uniques,

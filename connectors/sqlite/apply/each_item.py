@@ -116,14 +116,14 @@ class EachItem:
         """Write those of these rows whose way can be made free; return whether some were."""
         stuck = [place for place in places if self.refused[place].code == "unique"]
         ways = Ways({(self.items[p].table, self.items[p].key): p for p in stuck})
-        with self._taken_rows({self.items[place].table for place in stuck}):
+        with self._displaced_rows({self.items[place].table for place in stuck}):
             for place in stuck:
                 if place in self.refused and ways.is_open(place):
                     self._write_in_its_way(place, ways)
         return any(place not in self.refused for place in stuck)
 
     @contextmanager
-    def _taken_rows(self, tables: Iterable[str]) -> Iterator[None]:
+    def _displaced_rows(self, tables: Iterable[str]) -> Iterator[None]:
         opened = [self.writers[table].taken for table in sorted(tables)]
         for taken in opened:
             taken.open(self.connection)

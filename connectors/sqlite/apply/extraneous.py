@@ -17,7 +17,7 @@ from streaming.core.model.table import ColumnType
 from streaming.core.records.record import Item, ItemType, RangeItem
 from streaming.core.tracking.ranges import KeyRange, key_order
 
-STRANGER = "stranger"
+EXTRANEOUS = "stranger"
 """The cause of the delete of a row that the hub does not have; no record holds it."""
 
 _COMPARED_ALIKE = {ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.BYTES}
@@ -62,7 +62,7 @@ def _deletes(
     for key in _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to)):
         if key not in kept:
             yield Item(
-                ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=STRANGER
+                ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=EXTRANEOUS
             )
 
 

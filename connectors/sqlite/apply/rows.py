@@ -8,7 +8,7 @@ import orjson
 
 from connectors import wire
 from connectors.sqlite import sql
-from connectors.sqlite.apply.displaced_rows import TakenRows, taken_rows
+from connectors.sqlite.apply.displaced_rows import DisplacedRows, displaced_rows
 from connectors.sqlite.apply.standing import StandingCheck
 from connectors.sqlite.schema.catalog import BINARY, read
 from connectors.sqlite.schema.conflict_clauses import keep_to_abort, leave_to_clauses
@@ -47,7 +47,7 @@ class RowWriter:
 
     table: Table
     columns: Mapping[str, StoredColumn]
-    taken: TakenRows
+    taken: DisplacedRows
     standing: StandingCheck | None = None
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
@@ -208,7 +208,7 @@ def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str
         keep_to_abort(connection, table, catalog)
         own = [one for one in triggers if one.on == table.name.lower()]
         standing = StandingCheck(table.name, own) if own else None
-        taken = taken_rows(
+        taken = displaced_rows(
             table, catalog, _has_key(table, 1), has_triggers=bool(own), most_columns=most
         )
         found[table.name] = RowWriter(table, catalog.stored(table), taken, standing)

@@ -16,7 +16,7 @@ import orjson
 
 from connectors.agent.contract import SavedRow
 from connectors.sqlite import sql
-from connectors.sqlite.apply.extraneous import STRANGER
+from connectors.sqlite.apply.extraneous import EXTRANEOUS
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import uncarried
@@ -102,7 +102,7 @@ class _Saving:
 
     def concerns(self, item: Item) -> bool:
         """Return whether the row of this item may be nowhere else."""
-        return self._is_any_uncarried or item.cause == STRANGER or self._is_back(item)
+        return self._is_any_uncarried or item.cause == EXTRANEOUS or self._is_back(item)
 
     def save(self, item: Item) -> list[RowAtRisk]:
         """Save the row of the item, or those of its truncate, if they are nowhere else."""
@@ -115,8 +115,8 @@ class _Saving:
             why = uncarried.faults_of(self._connection, item.table, item.key)
             if why is not None:
                 return table.save_listed(item.key, why)
-        if item.cause == STRANGER:
-            return table.save_stranger(item.key)
+        if item.cause == EXTRANEOUS:
+            return table.save_extraneous(item.key)
         return table.save_changed(item) if self._is_back(item) else []
 
     def _is_back(self, item: Item) -> bool:
@@ -149,7 +149,7 @@ class _Table:
             uncarried.strike_out(self.connection, self.writer.table.name, key)
         return saved
 
-    def save_stranger(self, key: str) -> list[RowAtRisk]:
+    def save_extraneous(self, key: str) -> list[RowAtRisk]:
         """Save the row of a key that goes with a range, if the journal does not have it so."""
         is_whole = set(self._columns) == set(self.writer.table.columns)  # or others are only here
         return self._save_unless(

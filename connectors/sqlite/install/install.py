@@ -28,14 +28,14 @@ def install(
     *,
     record_bytes: int = RECORD_BYTES,
     rows_are_shared: bool = False,
-    tells_rows: bool = False,
+    takes_snapshot: bool = False,
 ) -> Inspection:
     """Make this database replica `rid` with these tables; what is in place already stays.
 
     The connection is in autocommit mode. ConfigError with everything that prevents it, and
-    nothing is changed. The rows of a table that holds some before it is captured are told in a
-    snapshot, unless every replica has the same ones (`rows_are_shared`). `tells_rows`: so are all
-    rows, whoever wrote them.
+    nothing is changed. The rows of a table that holds some before it is captured are published
+    in a snapshot, unless every replica has the same ones (`rows_are_shared`). `takes_snapshot`: so
+    are all rows, whoever wrote them.
     """
     wanted = tuple(tables)
     inspect(connection, wanted, rows_are_shared=rows_are_shared).check()
@@ -50,8 +50,9 @@ def install(
         else:
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
-        snapshot.begin(connection, [t.name for t in wanted] if tells_rows else found.untold)
-        uncaptured.begin(connection, _now_lost(connection, wanted), [t.name for t in wanted])
+        names = [table.name for table in wanted]
+        snapshot.begin(connection, names if takes_snapshot else found.to_snapshot)
+        uncaptured.begin(connection, _now_lost(connection, wanted), names)
         objects_wanted = CAPTURE | INDEXES
         parents = acting_parents(connection, wanted)
         for table in wanted:

@@ -39,7 +39,9 @@ def named(connection: sqlite3.Connection) -> str | None:
     return None if row is None else str(row[0])
 
 
-def tell(connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_max: int) -> bool:
+def journal_snapshot(
+    connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_max: int
+) -> bool:
     """Journal the next rows of the snapshot, in one transaction; False: none is being told."""
     if not connection.execute("SELECT 1 FROM _slackwater_snapshot LIMIT 1").fetchone():
         return False

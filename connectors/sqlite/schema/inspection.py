@@ -31,7 +31,7 @@ class Inspection:
 
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
-    `untold`: the tables that have rows which were written before they were captured.
+    `to_snapshot`: the tables that have rows which were written before they were captured.
     `uncaptured`: those that were written while they had lost triggers, and not copied since.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
@@ -42,7 +42,7 @@ class Inspection:
     constraints: list[TableConstraint] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
-    untold: list[str] = field(default_factory=list)
+    to_snapshot: list[str] = field(default_factory=list)
     uncaptured: list[str] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
 
@@ -99,7 +99,7 @@ def inspect(
         elif rows_are_shared or is_captured(connection, table):
             continue
         elif connection.execute(sql.any_row(table.name)).fetchone():
-            found.untold.append(table.name)
+            found.to_snapshot.append(table.name)
     found.actions += action_warnings(connection, tables)
     found.complaints += user_triggers.complaints(connection, tables)
     return found

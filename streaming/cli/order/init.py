@@ -12,7 +12,7 @@ from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import HubError
 from streaming.core.records.retained import Retained
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.joining import Ask, ForetoldInit, foretold_init
+from streaming.facts.consumers.joining import Ask, PlannedInit, planned_init
 from streaming.terminal.output import write_json, write_line, write_sentence
 
 NewReplica = Annotated[
@@ -42,7 +42,7 @@ def init(
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
-    found = foretold_init(configured, reader, replica, _asking(configured))
+    found = planned_init(configured, reader, replica, _asking(configured))
     if found.short and not (force or dry_run):
         raise HubError(
             "; ".join([*found.short, "nothing is ordered, --force does it nevertheless"])
@@ -71,7 +71,7 @@ def _asking(config: Config) -> Ask:
     return ask
 
 
-def _show(found: ForetoldInit, numbers: Sequence[int]) -> None:
+def _show(found: PlannedInit, numbers: Sequence[int]) -> None:
     for table, count in found.rows.items():
         write_line(f"  {table}: at most {as_count(count, 'row')}")
     for text in found.short:

@@ -9,7 +9,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.statuses import ReplicaStatus
-from streaming.core.state.restored import is_put_back
+from streaming.core.state.restored import is_restored
 from streaming.facts.names import committed, rid_of_replica
 from streaming.terminal.output import write_json, write_line
 
@@ -88,7 +88,7 @@ def _recover_hub(config: ConfigPath, *, lose: bool, as_json: bool) -> None:
     topics = [configured.updates_topic(one.name) for one in configured.agreements]
     ends = end_offsets(kafka.bootstrap_servers, kafka.options, topics)
     sent = last_updates(kafka.bootstrap_servers, kafka.options, ends)
-    if not is_put_back(state, sent.values()):
+    if not is_restored(state, sent.values()):
         raise HubError(
             f"the state ends at hub epoch {state.hub_epoch}, and nothing later was sent: it was not"
             " restored, so there is nothing to recover"

@@ -11,7 +11,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import ConfigError
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.resync import ConsumerResync, ForetoldResync, foretold, resyncs
+from streaming.facts.consumers.resync import ConsumerResync, PlannedResync, planned_resync, resyncs
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 STATUS = "status"
@@ -69,18 +69,18 @@ def _order(order: ResyncOrder, config: ConfigPath, *, as_json: bool) -> None:
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
-    found = foretold(configured, reader, order)
+    found = planned_resync(configured, reader, order)
     number = append_command(reader, CommandName.RESYNC, order.text(), now())
     if as_json:
         write_json({"command": CommandName.RESYNC, **found.document(), "number": number})
         return
-    write_sentence(_foretold_text(found))
+    write_sentence(_planned_text(found))
     write_line(
         f"resync {order.agreement}: command {number}; a running hub executes it with its next batch"
     )
 
 
-def _foretold_text(found: ForetoldResync) -> str:
+def _planned_text(found: PlannedResync) -> str:
     named = ", ".join(found.whole)
     whole = f"all rows of {named} as they stand, and loses those that the hub does not have"
     if found.is_full:

@@ -119,7 +119,7 @@ def agent(
         replica,
         absolute(database),
         rows_are_shared=rows_are_shared,
-        tells_rows=snapshot,
+        takes_snapshot=snapshot,
         metrics_port=metrics_port,
         metrics_host=metrics_host,
         load=load_,
@@ -235,7 +235,7 @@ def _write(found: DatabaseCheck) -> None:
         state = "captured" if table.is_captured else "not captured yet"
         own = f", your triggers: {', '.join(table.triggers)}" if table.triggers else ""
         write_sentence(f"table {table.name}: {as_count(table.rows, 'row')}, {state}{own}")
-    for name in found.untold:
+    for name in found.to_snapshot:
         write_sentence(f"table {name}: its agent publishes the rows, unless --rows-are-shared")
     for one in found.constraints:
         write_sentence(f"constraint of table {one.table}: {one.text}")

@@ -34,7 +34,7 @@ class TablesAfter(NamedTuple):
     rescans: frozenset[tuple[int, str]]
 
 
-def settle_refusals(
+def resolve_refusals(
     intake: Intake,
     changed: Collection[RowKey],
     rows_of: Callable[[list[RowKey]], RowStates],
@@ -51,11 +51,11 @@ def settle_refusals(
         for one in _ranges(page):
             order = key_order(intake.topology.tables[one.table])
             intake.refused.send_range(consumer, one, order, hub_epoch)
-    found = intake.refused.to_settle(changed)
+    found = intake.refused.to_resolve(changed)
     if found:
         acked = {one.consumer: one.acked_covers for one in intake.agreements.values()}
         rows = rows_of([one.row for one in found])
-        intake.refused.settle(found, rows, intake.topology.sees, acked)
+        intake.refused.resolve(found, rows, intake.topology.sees, acked)
 
 
 def state_after(

@@ -35,7 +35,7 @@ class Position:
     answered: bool = False  # a record of this session was received
     chunks: tuple[Update, ...] = ()  # of the incomplete batch, from chunk 0 on
 
-    def greeting(self, session: str) -> "Position":
+    def in_session(self, session: str) -> "Position":
         """Return the position with which a new session starts."""
         return replace(self, session=session, last=self.covers, answered=False, chunks=())
 

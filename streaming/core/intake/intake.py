@@ -190,7 +190,7 @@ class Intake(TransactionIntake):
         if not hello.reinit:
             self._scan_again(received.rid, max(hello.covers, hello.reached or 0))
         self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
-        self.refused.greet(received.rid, self._applied_to(received.rid, hello))
+        self.refused.after_hello(received.rid, self._applied_to(received.rid, hello))
         self._send_refused_in_resync(received.rid)
         self.hellos += 1
         self.events.append((received, ControlOutcome.TAKEN))

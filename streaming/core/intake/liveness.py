@@ -51,11 +51,15 @@ def unheard(
         return None
     if replica.ended is not None:
         return Unheard(UnheardReason.ENDED, replica.ended.at_ms, replica.ended.unpublished)
-    heard_ms = _heard_ms(replica.seen_ms, move)
-    return Unheard(UnheardReason.SILENT, heard_ms) if at_ms - heard_ms > timeout_ms else None
+    last_record_ms = _last_record_ms(replica.seen_ms, move)
+    return (
+        Unheard(UnheardReason.SILENT, last_record_ms)
+        if at_ms - last_record_ms > timeout_ms
+        else None
+    )
 
 
-def _heard_ms(seen_ms: int, move: TopicMove | None) -> int:
+def _last_record_ms(seen_ms: int, move: TopicMove | None) -> int:
     """When its last record was written: its own time, within what the hub saw by its own clock.
 
     So no agent is silent because its clock is slow, or heard because its clock is fast.

@@ -57,17 +57,17 @@ def resume(intake: Intake, name: str) -> None:
     if agreement is None or agreement.status is not AgreementStatus.REFUSED:
         intake.counts["unknown_resumes"] += 1
         return
-    is_telling = intake.replicas[agreement.consumer].snapshot is not None
+    is_in_snapshot = intake.replicas[agreement.consumer].snapshot is not None
     resumed = agreement.resumed()
-    intake.agreements[name] = resumed.snapshot_begun() if is_telling else resumed
+    intake.agreements[name] = resumed.snapshot_begun() if is_in_snapshot else resumed
     intake.counts["resumed"] += 1
-    if resumed.is_sent_to and resumed.lacks_resync and not is_telling:
+    if resumed.is_sent_to and resumed.lacks_resync and not is_in_snapshot:
         intake.begin_resync(name)
     else:
         intake.refresh_refused(intake.refused.of(agreement.consumer).values())
 
 
-def lose_input(intake: Intake, loss: InputLoss) -> None:
+def record_lost_input(intake: Intake, loss: InputLoss) -> None:
     """Stop a replica of which input is lost, at the first record that there is."""
     stop = Stop(StopReason.INPUT_LOST, loss.detail)
     intake.replicas[loss.rid] = intake.replicas[loss.rid].stopped(stop, loss.offset)

@@ -119,7 +119,7 @@ class RefusedRows:
             if 0 < one.sent_epoch <= covers:
                 self._close(one, Ending.APPLIED)
 
-    def greet(self, rid: int, covers: int) -> None:
+    def after_hello(self, rid: int, covers: int) -> None:
         """Take the position of a hello; what a database refused that was restored is sent anew."""
         self.reflect(rid, covers)
         for one in list(self.of(rid).values()):
@@ -128,7 +128,7 @@ class RefusedRows:
 
     # -- the end of the batch -------------------------------------------------------------------
 
-    def to_settle(self, changed: Collection[RowKey]) -> list[Refusal]:
+    def to_resolve(self, changed: Collection[RowKey]) -> list[Refusal]:
         """The refusals that may have been sent again: new ones, and those of changed rows."""
         found = {key: self.after[key[0]][key[1]] for key in self.fresh if key[1] in self.of(key[0])}
         for rid, mine in self.after.items():
@@ -143,7 +143,7 @@ class RefusedRows:
             if is_in and one.hub_epoch < hub_epoch:
                 self._put(replace(one, sent_epoch=hub_epoch, at_ms=self.at_ms))
 
-    def settle(
+    def resolve(
         self,
         refusals: Collection[Refusal],
         rows: Mapping[RowKey, RowState],

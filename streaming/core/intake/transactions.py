@@ -221,7 +221,7 @@ class TransactionIntake:
         Those of one that an operator ended were refreshed when he did; the realigns block what
         is written over it.
         """
-        if ended.reason not in _UNTOLD:
+        if ended.reason not in _NOT_NUMBERED:
             return
         if ended.reason == HELLO:
             if ended.on_disk:
@@ -233,7 +233,7 @@ class TransactionIntake:
 
     def _commit(self, received: ReceivedRecord, context: Context) -> None:
         ended = self.open.ended.get(context)
-        if ended is not None and ended.reason in _UNTOLD:
+        if ended is not None and ended.reason in _NOT_NUMBERED:
             who = "the hello" if ended.reason == HELLO else "an operator"
             detail = f"transaction {context[0]} was ended by {who} before its commit came"
             self._quarantine(received, Reason.ENDED, detail)
@@ -412,7 +412,7 @@ class TransactionIntake:
 
 HELLO = "hello"
 OPERATOR = "operator"
-_UNTOLD = {HELLO, OPERATOR}
+_NOT_NUMBERED = {HELLO, OPERATOR}
 """Why a transaction ended of which its replica may still say more: that is kept once."""
 
 _REASONS = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from streaming.core.state.hub_state import HubState
 
 
-class HeardReplica(NamedTuple):
+class ReplicaHeartbeat(NamedTuple):
     """A heartbeat that the hub took: of which session, in which epoch, received when."""
 
     rid: int
@@ -17,10 +17,12 @@ class HeardReplica(NamedTuple):
     unpublished: int = 0
 
 
-def after_heartbeats(state: HubState, batch: int, heard: Iterable[HeardReplica]) -> HubState | None:
+def after_heartbeats(
+    state: HubState, batch: int, heartbeats: Iterable[ReplicaHeartbeat]
+) -> HubState | None:
     """The state behind these heartbeats in the order of their topics; None: more may follow."""
     replicas = dict(state.replicas)
-    for one in heard:
+    for one in heartbeats:
         replica = replicas.get(one.rid)
         session = replica.session if replica and not replica.is_stopped else None
         if replica is None or session is None or session.id != one.session:

@@ -23,7 +23,7 @@ class SentPosition(NamedTuple):
     hub_epoch: int
 
 
-def is_put_back(state: HubState, sent: Collection[SentPosition]) -> bool:
+def is_restored(state: HubState, sent: Collection[SentPosition]) -> bool:
     """Return whether something was sent, or is known to a consumer, that the state lacks.
 
     `sent`: the position of the last update of each updates topic.
@@ -37,7 +37,7 @@ def is_behind(state: HubState, sent: Collection[SentPosition]) -> bool:
     return any(one > (state.generation, state.hub_epoch) for one in sent)
 
 
-def put_back_text(place: object, state: HubState, sent: Mapping[str, SentPosition]) -> str:
+def restored_text(place: object, state: HubState, sent: Mapping[str, SentPosition]) -> str:
     """Say what proves it, and which choices there are; `sent`: updates topic -> its last update."""
     ahead = [f"{t} holds hub epoch {p.hub_epoch}" for t, p in sent.items() if is_behind(state, [p])]
     return (

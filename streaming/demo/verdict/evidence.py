@@ -109,7 +109,7 @@ class ReportedHello:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRetirement:
+class SentRetirement:
     """What `slackwater retire` said: of which rid, and replica -> how many changes it lacked."""
 
     rid: int
@@ -130,7 +130,7 @@ class Evidence:
     quarantine: list[Row]
     timing: DemoTiming
     hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
-    retirement: ToldRetirement | None = None
+    retirement: SentRetirement | None = None
 
     @cached_property
     def losses(self) -> dict[int, ReportedHello]:
@@ -224,11 +224,11 @@ def gather(folder: DemoFolder) -> Evidence:
     )
 
 
-def _retirement(folder: DemoFolder) -> ToldRetirement | None:
+def _retirement(folder: DemoFolder) -> SentRetirement | None:
     if not folder.retirement.exists():
         return None
     found = json.loads(folder.retirement.read_text(encoding="utf-8"))
-    return ToldRetirement(found["rid"], found["lacking"])
+    return SentRetirement(found["rid"], found["lacking"])
 
 
 def _with_past(

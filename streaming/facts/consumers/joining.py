@@ -23,7 +23,7 @@ Ask = Callable[[Collection[str]], Mapping[str, Retained]]
 
 
 @dataclass(frozen=True, slots=True)
-class ForetoldInit:
+class PlannedInit:
     """What `init` does if it is ordered now.
 
     `rows`: table -> how many rows of it the hub has at most. `batches`: that the copy is sent in.
@@ -44,7 +44,7 @@ class ForetoldInit:
         return asdict(self)
 
 
-def foretold_init(config: Config, reader: Reader, replica: str, ask: Ask) -> ForetoldInit:
+def planned_init(config: Config, reader: Reader, replica: str, ask: Ask) -> PlannedInit:
     """Foretell how a replica is filled; HubError if it was heard already, with what fits then.
 
     `ask` is asked for the topics from which the replica reads what it is sent.
@@ -62,7 +62,7 @@ def foretold_init(config: Config, reader: Reader, replica: str, ask: Ask) -> For
     batches = -(-sum(rows.values()) // (limits.resync_page_rows * limits.resync_pages))
     least_s = batches * config.hub.trigger_ms / 1_000
     ordered = ordered_resyncs(reader)
-    return ForetoldInit(
+    return PlannedInit(
         replica=replica,
         agreements=tuple(known),
         rows=rows,

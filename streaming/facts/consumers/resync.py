@@ -277,7 +277,7 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
 
 
 @dataclass(frozen=True, slots=True)
-class ForetoldResync:
+class PlannedResync:
     """What a resync does if it is ordered now.
 
     `after`: the hub epoch that the consumer acknowledged. `is_full`: it copies everything, also if
@@ -301,7 +301,7 @@ class ForetoldResync:
         return asdict(self)
 
 
-def foretold(config: Config, reader: Reader, order: ResyncOrder) -> ForetoldResync:
+def planned_resync(config: Config, reader: Reader, order: ResyncOrder) -> PlannedResync:
     """Foretell a resync; ConfigError for a wrong name, HubError if none can be ordered now."""
     agreement = agreement_named(config, order.agreement)
     tables = config.tables_of(agreement)
@@ -310,7 +310,7 @@ def foretold(config: Config, reader: Reader, order: ResyncOrder) -> ForetoldResy
         raise ConfigError(f"{agreement.name} has no table {others[0]!r}: use one of {listed}")
     state = orderable(reader, agreement)
     is_full = order.is_full or state.is_full
-    return ForetoldResync(
+    return PlannedResync(
         agreement=agreement.name,
         consumer=agreement.consumer,
         state=state.status_text,

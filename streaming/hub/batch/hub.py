@@ -7,7 +7,7 @@ from checkpoints import pending, refusals
 from checkpoints.commit.epochs import Plan
 from checkpoints.commit.protocol import Ledger
 from checkpoints.reading import lookup
-from checkpoints.reading.truncates import rows_beside
+from checkpoints.reading.truncates import other_rows
 from streaming.core.batch.sending import wants_batch
 from streaming.core.conflict.truncate import summary
 from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
@@ -21,7 +21,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.resync.pages import Resyncs
-from streaming.hub.standby.window import FollowedWindow, read_window
+from streaming.hub.standby.window import StandbyWindow, read_window
 from streaming.hub.upkeep import Upkeep
 
 _NOT_LOOKED_AT: Mapping[str, TopicFacts] = {}
@@ -68,7 +68,7 @@ class Hub:
         store, rows_epoch = self.ledger.store, self.upkeep.rows_epoch
         return lookup.forgotten(store, keys, rows_epoch, self.window.edge, self.images)
 
-    def look_up_beside(self, table: str, known: Collection[str]) -> list[RowState]:
+    def look_up_others(self, table: str, known: Collection[str]) -> list[RowState]:
         """Look up what stands for the rows of a table whose keys are not known."""
         found = {
             key: row
@@ -76,7 +76,7 @@ class Hub:
             if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
         }
         store, rows_epoch, edge = self.ledger.store, self.upkeep.rows_epoch, self.window.edge
-        older = rows_beside(store, table, rows_epoch, edge, {*known, *found})
+        older = other_rows(store, table, rows_epoch, edge, {*known, *found})
         return summary([*found.values(), *older])
 
     def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
@@ -220,7 +220,7 @@ def resume(
     ledger: Ledger,
     settings: BatchSettings,
     outlets: Effects,
-    followed: FollowedWindow | None = None,
+    followed: StandbyWindow | None = None,
 ) -> Hub:
     """The hub after the last commit: open transactions and window are read back.
 

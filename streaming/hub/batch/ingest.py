@@ -23,7 +23,7 @@ from streaming.stages.checked import Bools, CheckedRecords, checked_records
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBatch:
+class IngestedBatch:
     """What a batch takes in: records, and the effects of an operator's commands.
 
     `eligible`: the changes to be judged. `commits`: those taken in runs.
@@ -36,7 +36,7 @@ class TakenBatch:
     commands: CommandEffects
 
 
-def take_in(hub: Hub, plan: Plan, carrier: Carrier) -> TakenBatch:
+def ingest(hub: Hub, plan: Plan, carrier: Carrier) -> IngestedBatch:
     """Take the batch in; again with the images and evicted facts that it turned out to need."""
     facts = checked_records(carrier.facts, hub.settings.topology.tables)
     state = _restored(hub, hub.state, intake_stage.merged_and_named(facts, hub.state.open))
@@ -58,7 +58,9 @@ def _restored(hub: Hub, state: HubState, contexts: Collection[Context]) -> HubSt
     return replace(state, open=opened)
 
 
-def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple[TakenBatch, Bools]:
+def _take(
+    hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords
+) -> tuple[IngestedBatch, Bools]:
     """Carry out the operator's commands, then take in the records in the order of their topics."""
     store, settings, on_disk = hub.ledger.store, hub.settings, state.open.on_disk
     known = {rid: max(state.largest.get(rid, ""), on_disk.get(rid, "")) for rid in state.replicas}
@@ -82,7 +84,7 @@ def _take(hub: Hub, state: HubState, plan: Plan, facts: CheckedRecords) -> tuple
     read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
     found = intake_stage.take(intake, facts, read_pending)
     intake.leave_unread(settings.kept_behind_stop)
-    taken = TakenBatch(facts, intake, found.eligible, found.commits, commands)
+    taken = IngestedBatch(facts, intake, found.eligible, found.commits, commands)
     return taken, found.lacking
 
 
@@ -91,6 +93,6 @@ def _apply_losses(plan: Plan, intake: Intake, settings: BatchSettings) -> None:
     for topic, detail in plan.lost.items():
         rid, agreement = settings.all_topics.get(topic), settings.updates_topics.get(topic)
         if rid is not None:
-            orders.lose_input(intake, InputLoss(rid, detail, plan.offsets_to[topic]))
+            orders.record_lost_input(intake, InputLoss(rid, detail, plan.offsets_to[topic]))
         elif agreement in intake.agreements:
             orders.publish_again(intake, agreement)

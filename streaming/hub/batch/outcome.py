@@ -28,7 +28,7 @@ from streaming.core.records.quarantine_budget import QuarantineBudget
 from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.batch.hub import Hub
-from streaming.hub.batch.ingest import TakenBatch
+from streaming.hub.batch.ingest import IngestedBatch
 from streaming.stages import log as log_stage
 from streaming.stages.judge import Verdicts
 from streaming.stages.publish import Outgoing
@@ -37,7 +37,7 @@ from streaming.stages.publish import Outgoing
 def state_after(
     hub: Hub,
     plan: Plan,
-    taken: TakenBatch,
+    taken: IngestedBatch,
     outgoing: Outgoing,
     hub_epoch: int,
     verdicts: Verdicts,
@@ -59,14 +59,14 @@ def state_after(
     return after.state_after(intake, hub_epoch, entries, has_items, view, tables, conflicted, pages)
 
 
-def settle_refusals(
+def resolve_refusals(
     hub: Hub, intake: Intake, verdicts: Verdicts, pages: Sequence[ResyncPage], hub_epoch: int
 ) -> None:
     """Note which refused rows this batch sends again, by the rows as they are after it."""
     if any(intake.refused.after.values()):
         changed = {key_of(text) for text in verdicts.rows}
         rows = partial(rows_after, hub, verdicts)
-        after.settle_refusals(intake, changed, rows, pages, hub_epoch)
+        after.resolve_refusals(intake, changed, rows, pages, hub_epoch)
 
 
 def rows_after(hub: Hub, verdicts: Verdicts, keys: Collection[RowKey]) -> Mapping[RowKey, RowState]:
@@ -89,7 +89,7 @@ def _has_items(outgoing: Outgoing, intake: Intake) -> dict[str, bool]:
 def table_rows(
     hub: Hub,
     plan: Plan,
-    taken: TakenBatch,
+    taken: IngestedBatch,
     log: pa.Table,
     hub_epoch: int,
     judged: Sequence[Judged],
@@ -123,7 +123,7 @@ def table_rows(
     }
 
 
-def quarantine_budget(hub: Hub, taken: TakenBatch) -> QuarantineBudget:
+def quarantine_budget(hub: Hub, taken: IngestedBatch) -> QuarantineBudget:
     """How much of each replica's records quarantine keeps, before those of the batch."""
     limits = hub.settings.quarantine
     budget = QuarantineBudget(limits, tallies.kept_sums(hub.ledger.last.totals))
@@ -166,7 +166,7 @@ def without_value(
 
 
 def batch_counts(
-    taken: TakenBatch, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
+    taken: IngestedBatch, log: pa.Table, judged: Sequence[Judged], refreshes: Sequence[Refresh]
 ) -> dict[CountKey, int]:
     """What the batch counts, by name, and of each replica."""
     verdicts = (one.verdict for one in judged)

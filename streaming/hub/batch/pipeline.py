@@ -16,7 +16,7 @@ from streaming.core.intake.eviction import evict
 from streaming.core.model.function import ConflictRule
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.batch.hub import Hub
-from streaming.hub.batch.ingest import TakenBatch, take_in
+from streaming.hub.batch.ingest import IngestedBatch, ingest
 from streaming.hub.batch.lost_input import (
     Read,
     Unavailable,
@@ -28,7 +28,7 @@ from streaming.hub.batch.outcome import (
     checkpoint_of,
     offsets_after,
     quarantine_budget,
-    settle_refusals,
+    resolve_refusals,
     state_after,
     table_rows,
     without_value,
@@ -133,17 +133,17 @@ def bring_rows_up(hub: Hub, now_ms: int) -> None:
 def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     """What a batch means, from its records and the state before it.
 
-    1. Take in: sessions, duplicates, pending lists; which changes are eligible (`take_in`).
+    1. Take in: sessions, duplicates, pending lists; which changes are eligible (`ingest`).
     2. Judge the eligible changes in order of their transactions' largest CSNs (`_judge`).
     3. Log: every verdict and refresh as rows of the changelog (stages/log.py). Behind them stand
        the pages of resyncs: tracked rows as refreshes, ranges with the rows in them.
     4. Plan sending: which hub epochs each agreement is sent (`state_after`), and which rows that
-       a replica refused it is sent again (`settle_refusals`).
+       a replica refused it is sent again (`resolve_refusals`).
     5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`).
     """
     phases = hub.outlets.phases
     phases.enter(BatchPhase.INTAKE)
-    taken = take_in(hub, plan, carrier)
+    taken = ingest(hub, plan, carrier)
     intake = taken.intake
     pages = still_due(intake, [hub.resyncs.resolved(page, hub.state) for page in plan.pages])
     hub_epoch = next_epoch(intake, pages, judged=taken.eligible.num_rows > 0)
@@ -158,7 +158,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     sent_whole = [(one.consumer, keys) for one in ranges for keys, *_ in one.ranges]
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
     outgoing = Outgoing(log, ahead=hub.settings.publishes)
-    settle_refusals(hub, intake, verdicts, pages, hub_epoch)
+    resolve_refusals(hub, intake, verdicts, pages, hub_epoch)
     after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
     budget = quarantine_budget(hub, taken)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged, budget)
@@ -177,7 +177,7 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
 def _judge(
     hub: Hub,
     plan: Plan,
-    taken: TakenBatch,
+    taken: IngestedBatch,
     hub_epoch: int,
     carrier: Carrier,
     pages: Sequence[ResyncPage],
@@ -187,7 +187,7 @@ def _judge(
         taken.intake,
         hub_epoch,
         hub.standing,
-        beside=hub.look_up_beside,
+        others=hub.look_up_others,
         earlier_resolutions=_earlier_resolutions(hub, plan),
         fetch=carrier.images,
         pages=pages,

@@ -47,7 +47,7 @@ class LineageRun:
         self.every_s = every_s
         self._client = OpenLineageClient(transport=_transport(config))
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tell_often, name="lineage", daemon=True)
+        self._thread = threading.Thread(target=self._emit_often, name="lineage", daemon=True)
 
     def start(self) -> None:
         """Tell that it runs, now and again."""
@@ -81,7 +81,7 @@ class LineageRun:
             outputs=[OutputDataset(*one) for one in targets],
         )
 
-    def _tell_often(self) -> None:
+    def _emit_often(self) -> None:
         self._tell(RunState.START)
         while not self._ended.wait(self.every_s):
             self._tell(RunState.RUNNING)

@@ -44,7 +44,7 @@ class HubView:
     `query`: whether Spark's query reads; False: no topic is there. `away_s`: since when the hub
     waits for Kafka, in seconds since 1970. `recorded`: what the tables say, refreshed while
     somebody looks. `hubs_seen`: how many hubs work on the state. `looked_at`: set
-    when somebody has looked. `told_epoch`: the last hub epoch; `watchers` are called with each new
+    when somebody has looked. `shown_epoch`: the last hub epoch; `watchers` are called with each new
     one's checkpoint and conflicts.
     """
 
@@ -63,7 +63,7 @@ class HubView:
     slow_batches: int = 0
     hubs_seen: Callable[[], int] = lambda: 1
     looked_at: threading.Event = field(default_factory=threading.Event)
-    told_epoch: int = 0
+    shown_epoch: int = 0
     watchers: list[Callable[[Checkpoint, pa.Table], None]] = field(default_factory=list)
     _drains: dict[str, BacklogDrain] = field(default_factory=dict)
     _drained_s: float = 0.0
@@ -83,8 +83,8 @@ class HubView:
 
     def opened(self, hub: Hub) -> None:
         """Look at a hub from now on that is about to read."""
-        self.told_epoch = hub.ledger.last.state.hub_epoch
-        self.epochs = EpochHistory(self.told_epoch)
+        self.shown_epoch = hub.ledger.last.state.hub_epoch
+        self.epochs = EpochHistory(self.shown_epoch)
         self.hub = hub
         self.stage = HubStage.RUNNING
 
@@ -92,8 +92,8 @@ class HubView:
         """Note a committed batch; called by the hub, within its batch."""
         checkpoint = batch.checkpoint
         state = checkpoint.state
-        if state.hub_epoch > self.told_epoch:
-            self.told_epoch = state.hub_epoch
+        if state.hub_epoch > self.shown_epoch:
+            self.shown_epoch = state.hub_epoch
             span = EpochSpan(state.hub_epoch, checkpoint.at_ms, accepted_changes(batch.log))
             acked = acknowledged_by_all(self.config, self._reader(checkpoint))
             with self._turn:
@@ -171,7 +171,7 @@ class HubView:
 
     def hub_epoch(self) -> int:
         """The last committed hub epoch; 0: none."""
-        return self.told_epoch
+        return self.shown_epoch
 
     def recorded_status(self, now_s: float) -> HubStatus:
         """The status as the command line reads it from the tables; HubError if there is none."""

@@ -25,7 +25,7 @@ from streaming.core.model.errors import HubError
 from streaming.hub.batch.source import Source, last_records, limits_of
 from streaming.hub.configured import settings_of
 from streaming.hub.query import start
-from streaming.hub.standby.window import FollowedWindow
+from streaming.hub.standby.window import StandbyWindow
 
 LOG = logging.getLogger("slackwater")
 
@@ -54,7 +54,7 @@ class Rehearsal:
         self._spark = spark
         self._source = Source(spark, config)
         self._settings = settings_of(config)
-        self.window = FollowedWindow(config.hub.state, self._settings.window_rows)
+        self.window = StandbyWindow(config.hub.state, self._settings.window_rows)
         self._batches = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="rehearsal", daemon=True)

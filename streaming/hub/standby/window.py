@@ -55,7 +55,7 @@ def read_window(store: StateStore, last: Checkpoint, window_rows: int) -> ReadWi
     return ReadWindow(window, blocked, last)
 
 
-class FollowedWindow:
+class StandbyWindow:
     """A standby's: `follow` reads on from time to time, `up_to` is for the hub that takes over."""
 
     def __init__(self, root: StateRoot, window_rows: int) -> None:

@@ -90,7 +90,7 @@ class MemoryStore:
             raise StoreBusyError("database is locked")
         self.published = entry.id
 
-    def tell(self, rows_max: int) -> bool:
+    def journal_snapshot(self, rows_max: int) -> bool:
         """There were no rows."""
         del rows_max
         return False
@@ -133,7 +133,7 @@ class MemoryStore:
         self, session: str, own: str | None, *, lost: bool, position: Position | None = None
     ) -> Hello:
         """Start from the position."""
-        self.position = (position or self.position).greeting(session)
+        self.position = (position or self.position).in_session(session)
         return self.position.hello(own, lost=lost)
 
     def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:

@@ -9,7 +9,8 @@ from connectors.agent.contract import ReplicaStore, StoreBusyError
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import StateError
 from streaming.core.records.record import Applied, Record, Refused
-from tests.connectors.conformance.batches import (
+from tests.connectors.conformance.database_under_test import DatabaseUnderTest
+from tests.connectors.conformance.hub_batches import (
     RUV,
     apply,
     changes,
@@ -18,7 +19,6 @@ from tests.connectors.conformance.batches import (
     item,
     journalled,
 )
-from tests.connectors.conformance.database_under_test import DatabaseUnderTest
 
 
 @pytest.fixture

@@ -7,8 +7,15 @@ from connectors.agent.own_topic import OwnTopic
 from streaming.core.model.change import Op
 from streaming.core.model.csn import format_csn, parse, rid_of
 from streaming.core.records.record import Commit, Snapshot
-from tests.connectors.conformance.batches import CSN, apply, changes, in_session, item, journalled
 from tests.connectors.conformance.database_under_test import RID, DatabaseUnderTest
+from tests.connectors.conformance.hub_batches import (
+    CSN,
+    apply,
+    changes,
+    in_session,
+    item,
+    journalled,
+)
 
 INSERT = "INSERT INTO items (id, name, price) VALUES (1, 'a', '1.50')"
 
@@ -155,7 +162,7 @@ def test_rows_that_are_there_are_told_once(database: DatabaseUnderTest) -> None:
     database.write(*(f"INSERT INTO items (id) VALUES ({number})" for number in (3, 1, 2)))
     store = in_session(database.store())
     told = 0
-    while store.tell(1):
+    while store.journal_snapshot(1):
         told += 1
         store = in_session(database.store(), f"s{told}")
 

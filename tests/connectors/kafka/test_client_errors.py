@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from connectors.kafka.client_errors import ClientFault, HeardFault, fault_of
+from connectors.kafka.client_errors import ClientFault, LoggedFault, fault_of
 from connectors.log_format import LogFormat
 from connectors.logs import configure_logs
 
@@ -68,7 +68,7 @@ def test_what_the_log_said_explains_the_error() -> None:
     """The error that is raised says that nobody answered, and only a line before it says why."""
     log = logging.getLogger("kafka.net.manager")
 
-    with HeardFault() as heard:
+    with LoggedFault() as heard:
         log.warning("Bootstrap connection failed: %s", WORDS[ClientFault.LOGIN][0])
         log.warning(WORDS[ClientFault.ENDED][0])
     log.warning(WORDS[ClientFault.RIGHT][0])
@@ -76,7 +76,7 @@ def test_what_the_log_said_explains_the_error() -> None:
     text = heard.explained(TimeoutError("Unable to bootstrap"))
     assert text.startswith("Kafka refuses the login: correct user")
     assert text.endswith("(Unable to bootstrap)")
-    assert HeardFault().explained(TimeoutError("x")) == "x"
+    assert LoggedFault().explained(TimeoutError("x")) == "x"
 
 
 def test_the_log_has_the_brokers_refusal_once(monkeypatch: pytest.MonkeyPatch) -> None:

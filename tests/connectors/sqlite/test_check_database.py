@@ -78,7 +78,7 @@ def test_existing_rows_and_those_that_cannot_be_carried_are_named(database: Path
     found = check_database(database, [ACCOUNT])
     confirmed = check_database(database, [ACCOUNT], rows_are_shared=True)
 
-    assert (found.untold, confirmed.untold) == (("account",), ())
+    assert (found.to_snapshot, confirmed.to_snapshot) == (("account",), ())
     assert not found.complaints
     assert not confirmed.is_good
     assert confirmed.row_faults[0].startswith(

@@ -96,7 +96,7 @@ def test_rows_from_before_are_told_unless_every_replica_has_them(tmp_path: Path)
         connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price TEXT)")
         connection.execute("INSERT INTO items (id) VALUES (1)")
 
-        assert install(connection, RID, [ITEMS]).untold == ["items"]
+        assert install(connection, RID, [ITEMS]).to_snapshot == ["items"]
         assert snapshot.named(connection) is not None
 
     with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as connection:

@@ -29,15 +29,17 @@ def client(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def opened(client: sqlite3.Connection, *tables: Table, tells_rows: bool = False) -> SqliteStore:
+def opened(client: sqlite3.Connection, *tables: Table, takes_snapshot: bool = False) -> SqliteStore:
     """The database as an agent opens it."""
     (_, _, path) = client.execute("PRAGMA database_list").fetchone()
-    return SqliteStore.open(Path(path), RID, tables or (ITEMS, PAIRS), tells_rows=tells_rows)
+    return SqliteStore.open(
+        Path(path), RID, tables or (ITEMS, PAIRS), takes_snapshot=takes_snapshot
+    )
 
 
 def told(store: SqliteStore, rows_max: int = 100) -> list[Record]:
     """What is journalled until all is told."""
-    while store.tell(rows_max):
+    while store.journal_snapshot(rows_max):
         pass
     return [entry.record for entry in store.unpublished(10**6, 10**9)]
 
@@ -85,7 +87,7 @@ def test_an_agent_that_was_killed_goes_on_behind_the_last_range(client: sqlite3.
     """Rows that were told are in the journal, or in the topic already."""
     for _ in range(4):
         store = opened(client)
-        store.tell(1)
+        store.journal_snapshot(1)
         store.close()
 
     records = told(opened(client))
@@ -96,7 +98,7 @@ def test_an_agent_that_was_killed_goes_on_behind_the_last_range(client: sqlite3.
 def test_what_is_written_meanwhile_is_told_as_it_stands(client: sqlite3.Connection) -> None:
     """A row that was deleted or written before its range is read; one that came behind it."""
     store = opened(client)
-    store.tell(1)
+    store.journal_snapshot(1)
     client.execute("DELETE FROM items WHERE id = 3")
     client.execute("UPDATE items SET name = 'later' WHERE id = 10")
     client.execute("INSERT INTO items VALUES (1, 'behind the range', NULL)")
@@ -128,7 +130,7 @@ def test_the_hello_names_the_snapshot_until_its_end_is_known_to_be_in_the_topic(
     assert first is not None
     assert again == first
     assert last is None
-    assert not store.tell(1)
+    assert not store.journal_snapshot(1)
 
 
 def test_keys_of_any_storage_class_are_told_once(client: sqlite3.Connection) -> None:
@@ -138,7 +140,7 @@ def test_keys_of_any_storage_class_are_told_once(client: sqlite3.Connection) -> 
     client.executemany("INSERT INTO mixed VALUES (?, 1)", [(key,) for key in keys])
 
     for rows_max in (1, 3):
-        records = told(opened(client, MIXED, tells_rows=True), rows_max)
+        records = told(opened(client, MIXED, takes_snapshot=True), rows_max)
         rows = [one.key for one in records if isinstance(one, Change)][-8:]
         assert len(set(rows)) == 8
         assert isinstance(records[-1], Snapshot)
@@ -150,7 +152,7 @@ def test_rows_are_told_again_when_the_operator_says_so(client: sqlite3.Connectio
     first = opened(client)
     first.mark_published([*first.unpublished(10**6, 10**9), *_told_entries(first)][-1])
 
-    again = opened(client, tells_rows=True)
+    again = opened(client, takes_snapshot=True)
 
     assert short(told(again)) == ALL
 

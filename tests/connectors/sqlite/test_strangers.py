@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.contract import StoreBusyError
-from connectors.sqlite.apply.extraneous import STRANGER, items_of
+from connectors.sqlite.apply.extraneous import EXTRANEOUS, items_of
 from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.values.columns import CREATE_SCALES, scales
@@ -113,7 +113,7 @@ def refresh(key: str, after: str | None = "{}", table: str = "t", csn: str | Non
 
 def stranger(key: str, table: str = "t") -> Item:
     """The delete of a row that the hub does not have."""
-    return Item(ItemType.REFRESH, table, key, Op.DELETE, None, None, NOBODY, cause=STRANGER)
+    return Item(ItemType.REFRESH, table, key, Op.DELETE, None, None, NOBODY, cause=EXTRANEOUS)
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])

@@ -11,7 +11,7 @@ import pytest
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite.check import check_database
-from connectors.sqlite.journal.snapshot import tell
+from connectors.sqlite.journal.snapshot import journal_snapshot
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change
@@ -172,7 +172,7 @@ def test_rows_from_before_are_told_each_once(made: Notes, encoding: str) -> None
 
     with closing(made.open()) as store:
         for _ in range(2 * len(wanted)):
-            tell(store.connection, store.writers, 1)
+            journal_snapshot(store.connection, store.writers, 1)
         found = entries(store)
 
     assert len(found) == len({change_of(entry).key for entry in found}) == len(wanted)

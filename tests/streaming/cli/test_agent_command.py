@@ -52,14 +52,14 @@ def test_a_database_is_checked_with_the_same_words_as_the_agent_is_started(
     good, facts = slackwater(*words), slackwater(*words, "--json").facts
     with closing(sqlite3.connect(database)) as client, client:
         client.execute("INSERT INTO t VALUES (1, 'x')")
-    untold = slackwater(*words)
+    to_snapshot = slackwater(*words)
     with closing(sqlite3.connect(database)) as client, client:
         client.execute("ALTER TABLE t RENAME TO u")
     bad = slackwater(*words)
 
-    assert (good.code, untold.code, bad.code) == (0, 0, 1)
+    assert (good.code, to_snapshot.code, bad.code) == (0, 0, 1)
     assert "column note is not configured" in good.out
-    assert "table t" in untold.out
+    assert "table t" in to_snapshot.out
     assert facts["is_good"]
     assert [column["configured"] for column in facts["columns"]] == ["int64", None]
     assert "refused: table t is not in the database" in bad.out

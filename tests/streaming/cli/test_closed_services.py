@@ -21,7 +21,7 @@ from tests.streaming.cli.conftest import CONFIG, Slackwater
 
 pytestmark = pytest.mark.kafka
 
-STRANGER = "stranger"
+EXTRANEOUS = "stranger"
 """Who has a login and no right."""
 MEMBERS = ("hub", "standby", "a", "b", "level", "observer")
 TOPICS = tuple(
@@ -74,7 +74,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClosedSite]:
     try:
         assert found.up() == 0
         listed = users_of(load(found.config))
-        admit(found.folder, found.broker, {**listed, STRANGER: ()})
+        admit(found.folder, found.broker, {**listed, EXTRANEOUS: ()})
         with pytest.MonkeyPatch.context() as patch:
             options = found.options("hub", patch)
         with Topics(found.bootstrap, options) as topics:
@@ -85,7 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClosedSite]:
             broker.kill()
 
 
-@pytest.mark.parametrize("user", [*MEMBERS, STRANGER])
+@pytest.mark.parametrize("user", [*MEMBERS, EXTRANEOUS])
 def test_a_user_may_do_what_is_listed_and_nothing_else(
     site: ClosedSite, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_user_may_do_what_is_listed_and_nothing_else(
     assert others == 0
 
 
-@pytest.mark.parametrize("user", [*MEMBERS, STRANGER])
+@pytest.mark.parametrize("user", [*MEMBERS, EXTRANEOUS])
 def test_what_only_an_administrator_does_is_refused(
     site: ClosedSite, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +119,7 @@ def test_what_only_an_administrator_does_is_refused(
     with Intruder(site.bootstrap, site.options(user, monkeypatch)) as intruder:
         answers = intruder.answers(topic)
 
-    expected = {REFUSED, HIDDEN} if user == STRANGER else {REFUSED}
+    expected = {REFUSED, HIDDEN} if user == EXTRANEOUS else {REFUSED}
     assert set(answers.values()) == expected, answers
 
 

@@ -12,7 +12,7 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.conflict.window import text_of
 from streaming.core.model.row import Realign, RowState
-from streaming.hub.standby.window import FollowedWindow, ReadWindow, read_window
+from streaming.hub.standby.window import ReadWindow, StandbyWindow, read_window
 from tests.checkpoints.kept_state import STORY
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import csn
@@ -83,7 +83,7 @@ def block(epoch: int, offset: int) -> dict[str, object]:
     return {"rid": 2, "hub_epoch": epoch, "offset": offset, "rejects_transaction": False}
 
 
-def window_of(followed: FollowedWindow, state: WrittenState) -> dict[str, RowState] | None:
+def window_of(followed: StandbyWindow, state: WrittenState) -> dict[str, RowState] | None:
     """What a hub that takes over now gets; None: nothing, so it reads by itself."""
     store = StateStore(state.root)
     found = followed.up_to(store, open_ledger(store, "test").last)
@@ -92,7 +92,7 @@ def window_of(followed: FollowedWindow, state: WrittenState) -> dict[str, RowSta
 
 def test_what_blocks_a_row_outside_of_the_window_blocks_it_still(state: WrittenState) -> None:
     """It is in `rows` alone until something writes the row."""
-    followed = FollowedWindow(state.root, MANY)
+    followed = StandbyWindow(state.root, MANY)
     followed.follow()
     state.append(TableName.CHANGELOG, change_row(2, 2, 0, csn(2, 1)))
     state.commit(2, 2, ruv(r1=2), rows_epoch=1, counts={"entries": 1})
@@ -105,7 +105,7 @@ def test_what_blocks_a_row_outside_of_the_window_blocks_it_still(state: WrittenS
 
 def test_a_window_is_read_anew_once_rows_has_more(state: WrittenState) -> None:
     """What stands in `rows` by now needs no place in it."""
-    followed = FollowedWindow(state.root, MANY)
+    followed = StandbyWindow(state.root, MANY)
     state.append(TableName.CHANGELOG, change_row(2, 2, 0, csn(2, 1)))
     state.commit(2, 2, ruv(r1=2), rows_epoch=1, counts={"entries": 1})
     followed.follow()
@@ -118,7 +118,7 @@ def test_a_window_is_read_anew_once_rows_has_more(state: WrittenState) -> None:
 
 def test_a_state_that_was_put_back_is_no_later_one(state: WrittenState) -> None:
     """Its commits have the numbers of others."""
-    followed = FollowedWindow(state.root, MANY)
+    followed = StandbyWindow(state.root, MANY)
     followed.follow()
     store = StateStore(state.root)
     last = open_ledger(store, "test").last
@@ -130,7 +130,7 @@ def test_a_state_that_was_put_back_is_no_later_one(state: WrittenState) -> None:
 
 def test_a_window_that_was_given_up_is_not_given_twice(state: WrittenState) -> None:
     """The hub that took it changes it."""
-    followed = FollowedWindow(state.root, MANY)
+    followed = StandbyWindow(state.root, MANY)
     followed.follow()
 
     assert window_of(followed, state) is not None

@@ -229,7 +229,7 @@ def _epoch_moves(hub: Driven) -> None:
 
 def _is_of_another_session(hub: Driven) -> None:
     one = hub.at.replicas["a"]
-    position, one.position = one.position, one.position.greeting("another")
+    position, one.position = one.position, one.position.in_session("another")
     one.heartbeat()
     one.position = position
 

@@ -40,7 +40,7 @@ def config(endpoint: str | None) -> Config:
 
 def observed(view: HubView) -> None:
     """A batch ends."""
-    view.told_epoch = 42
+    view.shown_epoch = 42
     for observer in view.phases.observers:
         observer(BATCH)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.batch.after import settle_refusals
+from streaming.core.batch.after import resolve_refusals
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.sending import (
     PAGE,
@@ -261,7 +261,7 @@ def test_the_pages_of_a_batch_settle_what_was_refused() -> None:
     sent = [page(tracked(paged=3), scanned("q", "s"))]
     judge.send_tracked(sent[0], CONSUMER)
 
-    settle_refusals(intake, judge.changed, lambda _: judge.changed, sent, NOW)
+    resolve_refusals(intake, judge.changed, lambda _: judge.changed, sent, NOW)
 
     after = intake.refused.of(CONSUMER)
     assert {name: one.sent_epoch for (_, name), one in after.items()} == {

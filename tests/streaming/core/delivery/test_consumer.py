@@ -20,7 +20,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Item, ItemType, Stopped, Update
 
 SESSION = "s1"
-START = Position(covers=3, last=3, generation=1).greeting(SESSION)
+START = Position(covers=3, last=3, generation=1).in_session(SESSION)
 
 
 def chunk(hub_epoch: int, prev: int, number: int = 0, count: int = 1) -> Update:
@@ -44,7 +44,7 @@ def after(position: Position, outcome: ReceiveOutcome) -> Position:
         case ApplyBatch() | BufferChunk():
             return outcome.position
         case SendHello():
-            return outcome.position.greeting("s2")
+            return outcome.position.in_session("s2")
         case SkipRecord() | DropRecord() | EndAgent():
             return position
 
@@ -95,7 +95,7 @@ def test_a_hello_puts_last_back_to_covers() -> None:
     """What was applied beyond covers is sent again."""
     position = replace(START, last=9, covers=4)
 
-    assert position.greeting("s2").last == 4
+    assert position.in_session("s2").last == 4
 
 
 def test_an_agent_ends_when_a_session_that_started_later_is_answered() -> None:
@@ -152,7 +152,7 @@ def test_a_higher_generation_of_another_session_asks_for_a_hello() -> None:
 
 def test_the_first_generation_ever_is_taken_over_without_another_hello() -> None:
     """A new replica knows no generation."""
-    position = Position().greeting(SESSION)
+    position = Position().in_session(SESSION)
 
     outcome = receive(position, chunk(1, prev=0))
 

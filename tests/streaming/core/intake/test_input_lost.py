@@ -81,7 +81,7 @@ def lost() -> tuple[Speaker, Intake]:
     before = state_of(intake_of(records))
     opened = intake_of(records).open
     intake = intake_of([], replace(before, open=opened))
-    orders.lose_input(intake, LOSS)
+    orders.record_lost_input(intake, LOSS)
     return speaker, intake
 
 

@@ -130,7 +130,7 @@ def test_what_is_sent_again_is_known_by_the_rows_after_the_batch() -> None:
     sent = dict[bool, int]()
     for is_seen in (True, False):
         rows = taken(serving({K: open_at(5)}), in_session()).refused
-        rows.settle(rows.to_settle([K]), newer, lambda *_, seen=is_seen: seen, {})
+        rows.resolve(rows.to_resolve([K]), newer, lambda *_, seen=is_seen: seen, {})
         sent[is_seen] = rows.of(1)[K].sent_epoch
 
     assert sent == {True: 9, False: 0}
@@ -301,7 +301,7 @@ def test_what_was_sent_again_and_acknowledged_before_is_closed(
     rows = taken(serving({K: open_at(5)}), in_session()).refused
     newer = {K: RowState(author=1, hub_epoch=9, csn=csn(9, 1))}
 
-    rows.settle(rows.to_settle([K]), newer, lambda *_: True, {1: acked})
+    rows.resolve(rows.to_resolve([K]), newer, lambda *_: True, {1: acked})
 
     assert (K in rows.of(1)) is is_open
     assert [(one.row, how) for one, how in rows.ended] == ([] if is_open else [(K, Ending.APPLIED)])
@@ -313,9 +313,9 @@ def test_a_fresh_refusal_is_settled_though_its_row_did_not_change() -> None:
     speaker.send(refused(5))
     rows = taken(serving({OTHER: open_at(4, row=OTHER)}), speaker).refused
 
-    assert [one.row for one in rows.to_settle([])] == [K]
-    assert {one.row for one in rows.to_settle([OTHER])} == {K, OTHER}
-    assert {one.row for one in rows.to_settle([OTHER, ("t", "1"), ("t", "2")])} == {K, OTHER}
+    assert [one.row for one in rows.to_resolve([])] == [K]
+    assert {one.row for one in rows.to_resolve([OTHER])} == {K, OTHER}
+    assert {one.row for one in rows.to_resolve([OTHER, ("t", "1"), ("t", "2")])} == {K, OTHER}
 
 
 @pytest.mark.parametrize(("sent_epoch", "kept"), [(8, 8), (7, 0), (6, 0)])

@@ -12,7 +12,7 @@ from streaming.core.records.record import Update
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
-from streaming.core.state.restored import SentPosition, is_put_back, raised
+from streaming.core.state.restored import SentPosition, is_restored, raised
 
 STATE = HubState(
     1,
@@ -40,7 +40,7 @@ LATER = SentPosition(1, 40)
 )
 def test_a_later_update_proves_it(sent: list[SentPosition], *, expected: bool) -> None:
     """What is sent was committed before; a generation counts its own hub epochs."""
-    assert is_put_back(STATE, sent) is expected
+    assert is_restored(STATE, sent) is expected
 
 
 def test_a_consumer_that_knows_more_proves_it_too() -> None:
@@ -48,7 +48,7 @@ def test_a_consumer_that_knows_more_proves_it_too() -> None:
     behind = ReplicaState(2).stopped(Stop(StopReason.HUB_BEHIND), 5)
     state = replace(STATE, replicas={1: ReplicaState(1), 2: behind})
 
-    assert is_put_back(state, [])
+    assert is_restored(state, [])
     after = raised(state, []).replicas[2]
     assert (after.status, after.stop_offset) == (ReplicaStatus.RECOVERED, 5)
 
