@@ -1,21 +1,21 @@
 """The kinds of databases that can be replicas: each a connector, found by the scheme of a DSN.
 
 `sqlite:FILE` is one; a DSN without a scheme is a file of SQLite. Who writes a connector for another
-database registers it in `KINDS`; what its module offers is `DatabaseKind`, its store is
-`connectors/agent/contract.py`, and tests/connectors/conformance/ holds what both must do.
+database registers it in connectors/database_kinds.py. Its module offers `DatabaseKind`, its store
+is that of connectors/agent/contract.py, and tests/connectors/conformance/ holds what both must do.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
+from connectors.database_kinds import KINDS
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
-from connectors.sqlite.format_number import FORMAT as SQLITE_FORMAT
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.schema.document import DatabaseSchema
@@ -83,17 +83,6 @@ class DatabaseKind(Protocol):
 
     def export(self, file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
         """Write rows into a new file, an ordinary database; how many. StateError: there is one."""
-
-
-class _Registered(NamedTuple):
-    module: str
-    format: int
-
-
-KINDS: Mapping[str, _Registered] = {
-    "sqlite": _Registered("connectors.sqlite.database", SQLITE_FORMAT),
-}
-"""Scheme -> the module that offers a DatabaseKind, and the format of the agent's own tables."""
 
 
 def parse_dsn(text: str) -> DatabaseAddress:

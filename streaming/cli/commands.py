@@ -165,7 +165,7 @@ COMMANDS = (
     CommandPlace(
         "agent",
         "streaming.cli.start.agent:app",
-        "Run the agent of one SQLite replica until SIGTERM or Ctrl-C.",
+        "Run the agent of one replica until SIGTERM or Ctrl-C.",
     ),
     CommandPlace(
         "conflicts", "streaming.cli.look.conflicts:app", "Changes that lost, and refused rows."

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from connectors.databases import KINDS, kind_of
+from connectors.database_kinds import KINDS
+from connectors.databases import kind_of
 from streaming.replay.sql.tables import HUB_NAMES
 
 _OF_HUB = (

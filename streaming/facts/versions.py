@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from checkpoints.format_number import FORMAT as STATE_FORMAT
-from connectors.databases import KINDS
+from connectors.database_kinds import KINDS
 from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 

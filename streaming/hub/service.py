@@ -7,8 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.commit import faults
 from checkpoints.commit.epochs import Plan
-from checkpoints.config import COMMANDS_MAX, documents, next_commands
+from checkpoints.config import documents
 from checkpoints.maintenance.background import Maintenance
 from checkpoints.maintenance.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
-from checkpoints.tables import TableName
 from connectors.kafka.live_options import LiveOptions
 from connectors.kafka.options import principal_of
 from connectors.kafka.topics import Topics
@@ -36,13 +34,10 @@ from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
 from streaming.config.rights import HUB, needed_rights
 from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
-from streaming.core.model.command import Command
 from streaming.core.model.errors import HubError, SourceError
-from streaming.core.text.wording import as_count
 from streaming.facts.readiness import HubStage
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.lost_input import Read
-from streaming.hub.batch.phases import BatchPhases
 from streaming.hub.batch.pipeline import bring_rows_up, hold, process
 from streaming.hub.batch.rest import NOTHING_HELD, read_once
 from streaming.hub.batch.settings import BatchSettings, Effects
@@ -58,12 +53,14 @@ from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.first_read import FirstRead
 from streaming.hub.topics.found_topics import FoundTopics, find_topics
 from streaming.hub.topics.originals import originals
+from streaming.hub.topics.paused import PausedTopics
 from streaming.hub.topics.poll import CONNECT_MS, TopicPoll
 from streaming.hub.topics.readable import Unreadable
 from streaming.hub.topics.topic_look import TopicLook
 from streaming.hub.topics.updates import UpdatesTopics
 from streaming.hub.topics.writable import Unwritable
 from streaming.jvm.master import is_local_master
+from streaming.operator.inbox import CommandInbox
 
 LOG = logging.getLogger("slackwater")
 
@@ -99,13 +96,12 @@ class Service:
         root, workers = config.hub.state, config.limits.resync_workers
         self.resyncs = StateSource(spark, root, self.name, workers)
         self.turn = threading.Lock()
-        self.looked_at_s = 0.0
-        self.looked_at_version: int | None = None
-        self.paused: AbstractSet[int] = frozenset()
+        self.commands = CommandInbox(self.store)
         self.unreadable = Unreadable(principal_of(config.kafka.options))
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
-        self.settings, self.hub = self._open(_followed(self.view.phases, reach), followed)
+        self.settings, self.hub = self._open(self.view.phases.noting(reach), followed)
         self.unwritable = Unwritable(self.settings.updates_topics)
+        self.paused = PausedTopics(self.settings.topics, self.settings.open_transactions)
         keep_pinned(self.store, _now_ms())
         is_local = is_local_master(spark.sparkContext.master or "")
         self.warm = None if is_local else WarmExecutors(spark, root)
@@ -220,7 +216,7 @@ class Service:
         self.view.query = query is not None
         try:
             while not (end.is_set() or self.failure or self._has_to_read_anew()):
-                wait_s = AT_ONCE_S if self._waiting(self.shown) else IDLE_S
+                wait_s = AT_ONCE_S if self.hub.waiting(self.shown, self.paused.rids) else IDLE_S
                 if end.wait(wait_s) if query is None else query.awaitTermination(wait_s):  # type: ignore[arg-type]
                     break
                 self._idle()
@@ -323,11 +319,11 @@ class Service:
                 if self.warm is not None:
                     self.warm.keep()
                 self.hub.resyncs.follow(self.hub.state, self.hub.upkeep.rows_epoch)
-                if self._waiting(self.shown):
+                if self.hub.waiting(self.shown, self.paused.rids):
                     self.shown = self._ends()
                 if not self._process(self.planned):
                     bring_rows_up(self.hub, _now_ms())
-                self.report.tick(self.hub.state, self._unread())
+                self.report.tick(self.hub.state, self.hub.behind(self.poll.ends))
         finally:
             self.turn.release()
 
@@ -345,7 +341,9 @@ class Service:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
         topics = self._suspected() if topics is None else topics
         self._note_writable()
-        plan = self.hub.next_plan(self.shown, _now_ms(), self._commands(), topics)
+        plan = self.hub.next_plan(
+            self.shown, _now_ms(), self.commands.after(self.hub.ledger.last.command_number), topics
+        )
         unread = self.poll.with_more(plan.offsets_to)
         self.hub.unread = frozenset(self.settings.topics[topic] for topic in unread)
         if not self.hub.is_due(plan):
@@ -358,7 +356,7 @@ class Service:
             self.is_misplaced |= any(topic in self.settings.topics for topic in done.lost)
             self.report.batch(before, self.hub.state, self.hub.ledger.last.counts)
             self.report.sent_again([t for t in done.lost if t in self.settings.updates_topics])
-            self._log_paused()
+            self.view.paused = self.paused.note(self.hub.paused())
         return done is not None
 
     def _run_batch(self, plan: Plan, read: Read) -> Plan | None:
@@ -434,73 +432,18 @@ class Service:
         self.first_read.can_read(read)
         return found
 
-    def _unread(self) -> int:
-        """How many records the topics held at the last poll that are not read."""
-        offsets = self.hub.read_to
-        return sum(max(0, end - offsets.get(t, end)) for t, end in self.poll.ends.items())
-
     def waiting(self) -> int:
         """How many records wait that the next batch would read; 0 while Kafka does not answer."""
-        return 0 if self.poll.failing_since_s is not None else self._waiting(self.poll.ends)
-
-    def _waiting(self, ends: Mapping[str, int]) -> int:
-        """How many records stand before these ends that the next batches would read."""
-        known, offsets = self.hub.state.replicas, self.hub.read_to
-        return sum(
-            max(0, ends.get(topic, 0) - offsets.get(topic, 0))
-            for topic, rid in self.settings.topics.items()
-            if rid not in self.paused and not (rid in known and known[rid].is_stopped)
-        )
+        is_silent = self.poll.failing_since_s is not None
+        return 0 if is_silent else self.hub.waiting(self.poll.ends, self.paused.rids)
 
     def is_away(self) -> bool:
         """Return whether Kafka does not answer."""
         return self.poll.is_unanswered
 
-    def _log_paused(self) -> None:
-        """Say whose topic is not read any more, and whose is again."""
-        paused = self.hub.paused()
-        if paused.keys() == self.paused:
-            return
-        names = {rid: topic for topic, rid in self.settings.topics.items()}
-        for rid in paused.keys() - self.paused:
-            LOG.warning(
-                "%s is paused: its replica has %s, limits.open_transactions is"
-                " %d; end the oldest (`slackwater status` names it, `slackwater abort` ends it) or"
-                " start the hub with a larger limit",
-                names[rid],
-                as_count(paused[rid], "open transaction"),
-                self.settings.open_transactions,
-            )
-        for rid in self.paused - paused.keys():
-            LOG.info("%s is no longer paused", names[rid])
-        self.paused = self.view.paused = frozenset(paused)
-
-    def _commands(self) -> Sequence[Command]:
-        """The operator's commands since the last one taken; looked for once a second."""
-        now_s = time.monotonic()
-        if now_s - self.looked_at_s < 1:
-            return ()
-        self.looked_at_s = now_s
-        version = self.store.refreshed(TableName.CONFIG).version()
-        if version == self.looked_at_version:
-            return ()
-        found = next_commands(self.store, self.hub.ledger.last.command_number)
-        self.looked_at_version = version if len(found) < COMMANDS_MAX else None
-        return found
-
     def _checkpoint(self) -> Path:
         scratch = local_folder(self.config.hub.state) / SCRATCH
         return scratch / f"{self.name}-{self.query_number}"
-
-
-def _followed(phases: BatchPhases, reach: faults.FaultHook) -> faults.FaultHook:
-    """The hook that also notes which phase of a batch begins."""
-
-    def at(point: faults.FaultPoint) -> None:
-        phases.reached(point)
-        reach(point)
-
-    return at
 
 
 def _now_ms() -> int:

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.records.record import Reason
-from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB, metrics_of
+from streaming.metrics.catalogue import HUB, metrics_of
+from streaming.metrics.storage import CERTIFICATE_EXPIRY, CHECKPOINT_TIME
 from tests.harness.busy_hub import collide, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import Port, ServedHub, serving

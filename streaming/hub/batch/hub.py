@@ -63,6 +63,20 @@ class Hub:
         """Topic -> the first offset that is not read: behind the last commit, and what is held."""
         return {**self.ledger.last.offsets, **self.held.at_rest.offsets}
 
+    def behind(self, ends: Mapping[str, int]) -> int:
+        """How many records stand before these ends that are not read."""
+        offsets = self.read_to
+        return sum(max(0, end - offsets.get(topic, end)) for topic, end in ends.items())
+
+    def waiting(self, ends: Mapping[str, int], paused: Collection[int]) -> int:
+        """How many of them the next batches would read; `paused`: rids that are not read."""
+        known, offsets = self.state.replicas, self.read_to
+        return sum(
+            max(0, ends.get(topic, 0) - offsets.get(topic, 0))
+            for topic, rid in self.settings.topics.items()
+            if rid not in paused and not (rid in known and known[rid].is_stopped)
+        )
+
     def look_up(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """Look up rows that the window does not hold, with images."""
         store, rows_epoch = self.ledger.store, self.upkeep.rows_epoch

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.faults import FaultHook, FaultPoint
 
 
 class BatchPhase(StrEnum):
@@ -99,6 +99,15 @@ class BatchPhases:
         """Begin the phase behind a point of the commit, if one begins there."""
         if point in _BEHIND:
             self.enter(_BEHIND[point])
+
+    def noting(self, reach: FaultHook) -> FaultHook:
+        """The hook that also notes which phase of a batch begins."""
+
+        def at(point: FaultPoint) -> None:
+            self.reached(point)
+            reach(point)
+
+        return at
 
     def give_up(self) -> None:
         """End a batch that failed or is not needed; nobody is told its times."""

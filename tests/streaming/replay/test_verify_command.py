@@ -48,7 +48,7 @@ def standing(history: History) -> list[dict[str, object]]:
             "table": row["table"],
             "key": row["key"],
             "author": row["rid"],
-            "epoch": row["hub_epoch"],
+            "hub_epoch": row["hub_epoch"],
             "csn": row["csn"],
             "image": row["image"],
         }

@@ -1,0 +1,31 @@
+"""The operator's commands that a hub has not taken yet, as its table `config` has them."""
+
+import time
+from collections.abc import Sequence
+
+from checkpoints.config import COMMANDS_MAX, next_commands
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from streaming.core.model.command import Command
+
+
+class CommandInbox:
+    """Looked into once a second, and only read when the table has another version."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._looked_at_s = 0.0
+        self._version: int | None = None
+
+    def after(self, number: int) -> Sequence[Command]:
+        """The commands behind this number, in order."""
+        now_s = time.monotonic()
+        if now_s - self._looked_at_s < 1:
+            return ()
+        self._looked_at_s = now_s
+        version = self._store.refreshed(TableName.CONFIG).version()
+        if version == self._version:
+            return ()
+        found = next_commands(self._store, number)
+        self._version = version if len(found) < COMMANDS_MAX else None
+        return found
