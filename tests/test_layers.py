@@ -1,13 +1,14 @@
 """Imports go one way: core <- stages <- carriers <- pipeline <- service <- cli; facts <- cli."""
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tests.rooms import CHECKOUT, MAY_IMPORT, PAGE, page
+from tests.rooms import CHECKOUT, MAY_IMPORT, PAGE, dotted, page
 
 OURS = ("streaming", "connectors", "checkpoints")
 PRIVATE = "streaming/jvm/private.py"
@@ -69,6 +70,20 @@ def test_nothing_imports_from_above(place: str) -> None:
     ]
 
     assert upward == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Nobody can read, test or replace one of a circle alone; also one that is imported late."""
+    graph = defaultdict[str, set[str]](set)
+    for top in OURS:
+        for file, module in imports(CHECKOUT / top):
+            if is_below(module, OURS):
+                graph[dotted(str(Path(file).relative_to(CHECKOUT)))].add(module)
+
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def test_the_page_shows_the_rooms_as_they_are() -> None:

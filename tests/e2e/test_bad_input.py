@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from checkpoints.commit.faults import FaultPoint
@@ -318,45 +318,3 @@ def test_an_image_without_its_last_brace_is_not_json(pair: Site, spark: SparkSes
     assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.JSON)
     b.catch_up()
     assert b.rows == a.rows
-
-
-def break_images(site: Site) -> None:
-    """Let all images of the state end as the first hubs let them end."""
-    for name in (TableName.CHANGELOG, TableName.ROWS):
-        table = DeltaTable(str(site.state / name))
-        table.update({"image": "concat(substr(image, 1, length(image) - 1), ']')"})
-
-
-@pytest.mark.parametrize("every_epochs", [pytest.param(1, marks=pytest.mark.slow), 10_000])
-def test_a_state_with_an_unreadable_image_does_not_end_the_hub(
-    pair: Site, spark: SparkSession, every_epochs: int
-) -> None:
-    """A change that needs the image stays at its writer; the next whole row is good.
-
-    The image is looked up in `rows` or in the changelog, and sent again from the changelog.
-    """
-    limit = f"[limits]\nmaterialize_every_epochs = {every_epochs}\n"
-    pair.file.write_text(pair.file.read_text().replace("[limits]\n", limit))
-    a, b = pair.replicas.values()
-    a.hello()
-    b.hello()
-    a.write("k", "v")
-    pair.run_available(spark)
-    a.catch_up()
-    break_images(pair)
-    part = a.change("k", "")._replace(before=None, after='{"k":"k"}')
-    offset = a.publish(part)
-    b.hello()
-
-    pair.run_available(spark)
-    a.catch_up()
-
-    (kept,) = pair.slackwater("quarantine", "list")
-    assert (kept["id"], kept["reason"]) == (f"1-{offset}", Reason.TABLE)
-    assert a.rows == {("t", '{"k":"k"}'): image("k", "v")}
-    a.write("k", "whole")
-    pair.run_available(spark)
-    for _ in range(2):
-        b.catch_up()
-        pair.run_available(spark)
-    assert b.rows == a.rows == {("t", '{"k":"k"}'): image("k", "whole")}

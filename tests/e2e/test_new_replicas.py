@@ -72,8 +72,8 @@ def test_a_full_database_joins_and_a_new_one_is_filled(
     three.file.write_text(text)
     with three.hub() as killed, agents(three, "ab"):
         killed.waits_for(lambda: "c" in agreements(three), "the hub knows c")
-        planned_resync = three.slackwater("init", "c")
-        assert (planned_resync["rows"], planned_resync["short"]) == ({"t": count}, [])
+        planned = three.slackwater("init", "c")
+        assert (planned["rows"], planned["short"]) == ({"t": count}, [])
         with at_work(three, "c"):
             is_under_way(three, killed, "c", count)
         killed.kill()

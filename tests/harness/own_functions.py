@@ -7,7 +7,7 @@ SCHEMA = """
 CREATE TABLE items (
   id INTEGER PRIMARY KEY, name TEXT COLLATE by_length, price TEXT,
   dear GENERATED ALWAYS AS (is_dear(price)) STORED,
-  note TEXT DEFAULT (in_session()), CHECK (is_named(name))
+  note TEXT DEFAULT (greeting()), CHECK (is_named(name))
 );
 CREATE INDEX by_name ON items (name DESC);
 CREATE INDEX by_weight ON items (weight(name));
