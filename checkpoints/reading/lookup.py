@@ -230,7 +230,7 @@ def forgotten(
         return found
     names = sorted({ALL_KEYS, *(key for _, key in keys)})
     where = between(rows_epoch, edge) & among("key", names)
-    after = told(store, where, found, set(keys))
+    after = logged_rows(store, where, found, set(keys))
     seen = images(store, after, rows_epoch, kept)
     return {**found, **{key: row._replace(image=seen.get(key)) for key, row in after.items()}}
 
@@ -250,7 +250,7 @@ def blocked_up_to(store: StateStore, rows_epoch: int, edge: int) -> dict[RowKey,
     blocked = {key: RowState(realign=realign) for key, realign in blocked_rows(store).items()}
     refreshes = between(rows_epoch, edge) & (ds.field("kind") == "refresh")
     if edge > rows_epoch:
-        for key, row in told(store, refreshes, blocked).items():
+        for key, row in logged_rows(store, refreshes, blocked).items():
             blocked[key] = RowState(realign=row.realign)
     return blocked
 
@@ -260,7 +260,7 @@ def between(after: int, to: int) -> pc.Expression:
     return (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
 
 
-def told(
+def logged_rows(
     store: StateStore,
     where: pc.Expression,
     before: Mapping[RowKey, RowState],

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import pyarrow.dataset as ds
 
 from checkpoints import query
-from checkpoints.reading.lookup import between, materialized, told
+from checkpoints.reading.lookup import between, logged_rows, materialized
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
@@ -23,7 +23,7 @@ def other_rows(
     it is read some thousand rows at a time.
     """
     where = between(rows_epoch, edge) & (ds.field("table") == table)
-    found = told(store, where, {}) if edge > rows_epoch else {}
+    found = logged_rows(store, where, {}) if edge > rows_epoch else {}
     written = {key: row for (_, key), row in found.items() if key not in known}
     return summary([*written.values(), *_older(store, table, known, written)])
 

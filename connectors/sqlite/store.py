@@ -196,22 +196,22 @@ class SqliteStore:
     def unpublished_schema(self) -> PublishedSchema | None:
         """The schema, if this process has not published it yet; its document, if it is new."""
         digest = self.schema.digest
-        if self._told(digest) == self.schema_published:
+        if self._published_digest(digest) == self.schema_published:
             return None
-        (told,) = self._row("SELECT schema FROM _slackwater_position")
-        is_known = told == self._told(digest)
+        (stored,) = self._row("SELECT schema FROM _slackwater_position")
+        is_known = stored == self._published_digest(digest)
         return PublishedSchema(digest, None if is_known else self.schema.text())
 
     @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
         """Store that the topic holds the document of this schema."""
-        told = self._told(schema.digest)
+        published = self._published_digest(schema.digest)
         if schema.document is not None:
             with self._transaction():
-                self.connection.execute("UPDATE _slackwater_position SET schema = ?", (told,))
-        self.schema_published = told
+                self.connection.execute("UPDATE _slackwater_position SET schema = ?", (published,))
+        self.schema_published = published
 
-    def _told(self, digest: str) -> str:
+    def _published_digest(self, digest: str) -> str:
         """By what a published document is known; a hub that was restored may lack it."""
         return f"{self.position.generation}:{digest}"
 

@@ -69,7 +69,7 @@ class ExecutorsCarrier:
     def images(self, places: pa.Table) -> pa.Table:
         """Before and after of changes, in the order of these (rid, offset)."""
         numbered = places.append_column("n", pa.array(np.arange(places.num_rows)))
-        found = self._beside(numbered).select("n", "before", "after").toArrow()
+        found = self._with_rows(numbered).select("n", "before", "after").toArrow()
         return found.sort_by("n").select(["before", "after"])
 
     def changelog(self, log: pa.Table) -> Rows:
@@ -78,7 +78,7 @@ class ExecutorsCarrier:
         here = log.filter(pc.invert(away)).select(CHANGELOG.names)
         if here.num_rows == log.num_rows:
             return here
-        there = self._beside(log.filter(away).select(_DECIDED_COLUMNS)).select(_logged())
+        there = self._with_rows(log.filter(away).select(_DECIDED_COLUMNS)).select(_logged())
         return _Appended(there.unionByName(self._frame(here)), log.num_rows)
 
     def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
@@ -108,7 +108,7 @@ class ExecutorsCarrier:
         """Let the executors release the batch."""
         self._kept.unpersist()
 
-    def _beside(self, decided: pa.Table) -> DataFrame:
+    def _with_rows(self, decided: pa.Table) -> DataFrame:
         """The kept changes of these (rid, offset), with the other columns beside them."""
         return self._kept.join(F.broadcast(self._frame(decided)), ["rid", "offset"])
 
@@ -120,7 +120,7 @@ class ExecutorsCarrier:
         sent = log.append_column("place", place).append_column("numbers", numbers)
         away = pa.array(outgoing.away[rows.to_numpy()])
         item = F.expr(CHANGE_ITEM_SQL).alias("item")
-        there = self._beside(sent.filter(away)).select("place", item, "numbers")
+        there = self._with_rows(sent.filter(away)).select("place", item, "numbers")
         here = sent.append_column("item", outgoing.items.take(rows).cast(pa.string()))
         empty = [number for number, chunk in enumerate(chunks) if not len(chunk.rows)]
         columns = ["place", "item", "numbers"]

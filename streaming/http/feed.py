@@ -42,7 +42,7 @@ class EpochFeed:
     _unbuilt: deque[tuple[Checkpoint, pa.Table]] = field(
         default_factory=lambda: deque(maxlen=UNBUILT_MAX)
     )
-    _told: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _sent: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _turn: Lock = field(default_factory=Lock)
     _state_text: str = ""
     _state_s: float = -STATE_EVERY_S
@@ -92,8 +92,8 @@ class EpochFeed:
                 checkpoint, conflicts = self._unbuilt.popleft()
                 hub_epoch = checkpoint.state.hub_epoch
                 text = _event("epoch", epoch_event(checkpoint, conflicts), hub_epoch)
-                self._told.append((hub_epoch, text))
-            return [one for one in self._told if one[0] > after]
+                self._sent.append((hub_epoch, text))
+            return [one for one in self._sent if one[0] > after]
 
     def _state(self) -> str:
         """The event of the state; it is made once for all who watch."""

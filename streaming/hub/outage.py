@@ -85,8 +85,8 @@ class KafkaOutage:
             return False
         if _refusal(error) is not None:
             return self.has_worked
-        is_told = any(text in str(one) for one in _causes(error) for text in _NOT_DELIVERED)
-        return is_missed or is_told or self._failure() is not None
+        is_reported = any(text in str(one) for one in _causes(error) for text in _NOT_DELIVERED)
+        return is_missed or is_reported or self._failure() is not None
 
     def is_over(self, error: BaseException, end: threading.Event) -> bool:
         """Wait until Kafka answers; False: the hub has to end before that.

@@ -87,8 +87,8 @@ class Arrivals:
         A record whose release was refused is written again.
         """
         read = pc.and_(pc.equal(kept["action"], "kept"), pc.is_valid(kept["topic"]))
-        is_told = pc.or_(pc.is_valid(kept["value"]), pc.is_valid(kept["epoch"]))
-        found = kept.filter(pc.and_(read, pc.or_(is_told, _is_unreadable(kept))))
+        is_known = pc.or_(pc.is_valid(kept["value"]), pc.is_valid(kept["epoch"]))
+        found = kept.filter(pc.and_(read, pc.or_(is_known, _is_unreadable(kept))))
         if not found.num_rows:
             return found
         found = _without(found, ("rid", "offset"), changes)

@@ -314,13 +314,13 @@ def _lacks_columns(eligible: pa.Table) -> Bools:
 
 def _may_be_adopted(grouped: _Grouped, eligible: pa.Table, edge: int) -> Bools:
     """Mark the rows of snapshots, unless they are surely the first of their row."""
-    told = bools(pc.is_valid(eligible["snapshot"]))
-    if not told.any() or edge:
-        return told
+    published = bools(pc.is_valid(eligible["snapshot"]))
+    if not published.any() or edge:
+        return published
     code = grouped.code
     is_alone = np.bincount(code, minlength=len(grouped.names)) == 1
     is_first = grouped.unknown & is_alone
-    return np.asarray(told & ~is_first[code], dtype=np.bool_)
+    return np.asarray(published & ~is_first[code], dtype=np.bool_)
 
 
 def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:

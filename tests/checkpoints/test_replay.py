@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.reading.lookup import Images, between, blocked_up_to, edge_of, forgotten, told
+from checkpoints.reading.lookup import (
+    Images,
+    between,
+    blocked_up_to,
+    edge_of,
+    forgotten,
+    logged_rows,
+)
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.row import Realign, RowState
@@ -68,7 +75,8 @@ def test_what_blocked_a_row_before_the_window_blocks_it_still(state: WrittenStat
     store = StateStore(state.root)
 
     found = [
-        told(store, between(after, 5), blocked_up_to(store, 1, after))[ROW] for after in (1, 3, 4)
+        logged_rows(store, between(after, 5), blocked_up_to(store, 1, after))[ROW]
+        for after in (1, 3, 4)
     ]
 
     assert [row.realign for row in found] == [BLOCKED] * 3

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.maintenance.background import Maintenance
-from checkpoints.reading.lookup import Images, between, blocked_up_to, forgotten, told
+from checkpoints.reading.lookup import Images, between, blocked_up_to, forgotten, logged_rows
 from checkpoints.reading.truncates import other_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -111,7 +111,7 @@ def test_a_window_is_rebuilt_with_the_tombstones_of_a_truncate(state: WrittenSta
     """A row that was written and truncated above its edge must not come back with a restart."""
     store = StateStore(state.root)
 
-    found = told(store, between(0, LAST), blocked_up_to(store, 0, 0))
+    found = logged_rows(store, between(0, LAST), blocked_up_to(store, 0, 0))
 
     assert found == {key: row._replace(image=None) for key, row in STANDING.items()}
 

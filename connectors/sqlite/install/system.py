@@ -85,8 +85,8 @@ TABLES = {
   "table" TEXT PRIMARY KEY,  -- of a snapshot that has not ended
   id TEXT NOT NULL,  -- of the snapshot
   after TEXT,  -- the last key that was told, in SQL literals
-  told INTEGER NOT NULL DEFAULT 0,  -- how many rows
-  is_told INTEGER NOT NULL DEFAULT 0
+  rows INTEGER NOT NULL DEFAULT 0,  -- how many were published
+  is_complete INTEGER NOT NULL DEFAULT 0
 )""",
     "_slackwater_uncarried": """CREATE TABLE _slackwater_uncarried (
   "table" TEXT NOT NULL,  -- of a row whose last write no replica can take

@@ -1,6 +1,6 @@
-"""The rows that a database had before it was a replica: told in its topic, in key ranges.
+"""The rows that a database had before it was a replica: published in its topic, in key ranges.
 
-A range is read, numbered and journalled in one local transaction, so a row is told as it stands
+A range is read, numbered and journalled in one local transaction, so a row is as it stands
 between two captured changes, and a killed agent goes on behind the last range.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
@@ -19,7 +19,7 @@ BEGIN, END = "begin", "end"
 
 
 def begin(connection: sqlite3.Connection, tables: Iterable[str]) -> None:
-    """Note that the rows of these tables are to be told, all of one snapshot; in a transaction."""
+    """Note that the rows of these tables are to be published, in one snapshot; in a transaction."""
     row = connection.execute("SELECT id FROM _slackwater_snapshot LIMIT 1").fetchone()
     (id_,) = row or connection.execute("SELECT lower(hex(randomblob(8)))").fetchone()
     connection.executemany(
@@ -42,7 +42,7 @@ def named(connection: sqlite3.Connection) -> str | None:
 def journal_snapshot(
     connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_max: int
 ) -> bool:
-    """Journal the next rows of the snapshot, in one transaction; False: none is being told."""
+    """Journal the next rows of the snapshot, in one transaction; False: there is none."""
     if not connection.execute("SELECT 1 FROM _slackwater_snapshot LIMIT 1").fetchone():
         return False
     with atomic(connection):
@@ -53,7 +53,7 @@ def journal_snapshot(
 def _tell(connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_max: int) -> None:
     _forget_others(connection, writers)
     row = connection.execute(
-        'SELECT "table", id, after FROM _slackwater_snapshot WHERE NOT is_told LIMIT 1'
+        'SELECT "table", id, after FROM _slackwater_snapshot WHERE NOT is_complete LIMIT 1'
     ).fetchone()
     if row is None:
         _end(connection)
@@ -62,12 +62,13 @@ def _tell(connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows
     if after is None:
         _journal(connection, BEGIN, id_, name)
     writer = writers[name]
-    told, last = _next_range(connection, writer.table, after, rows_max)
-    if told:
+    count, last = _next_range(connection, writer.table, after, rows_max)
+    if count:
         _capture(connection, writer.table, writer.columns, after, last)
     connection.execute(
-        'UPDATE _slackwater_snapshot SET after = ?, told = told + ?, is_told = ? WHERE "table" = ?',
-        (last, told, told < rows_max, name),
+        "UPDATE _slackwater_snapshot SET after = ?, rows = rows + ?, is_complete = ?"
+        ' WHERE "table" = ?',
+        (last, count, count < rows_max, name),
     )
 
 
@@ -76,13 +77,13 @@ def _forget_others(connection: sqlite3.Connection, tables: Collection[str]) -> N
     for (name,) in connection.execute('SELECT "table" FROM _slackwater_snapshot').fetchall():
         if name not in tables:
             connection.execute(
-                'UPDATE _slackwater_snapshot SET is_told = 1 WHERE "table" = ?', (name,)
+                'UPDATE _slackwater_snapshot SET is_complete = 1 WHERE "table" = ?', (name,)
             )
 
 
 def _end(connection: sqlite3.Connection) -> None:
     id_, count = connection.execute(
-        "SELECT max(id), sum(told) FROM _slackwater_snapshot"
+        "SELECT max(id), sum(rows) FROM _slackwater_snapshot"
     ).fetchone()
     _journal(connection, END, id_, None, count)
     connection.execute("DELETE FROM _slackwater_snapshot")

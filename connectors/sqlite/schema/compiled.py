@@ -74,17 +74,17 @@ def _as_equal(_: str, __: str) -> int:
     return 0
 
 
-def compile_faults(connection: sqlite3.Connection, table: Table, *beside: str) -> CompileFaults:
+def compile_faults(connection: sqlite3.Connection, table: Table, *more: str) -> CompileFaults:
     """What is in the way of writing rows of a table; nothing is written.
 
-    `beside`: other statements that must compile. A trigger that names tables of the agent's, before
+    `more`: other statements that must compile. A trigger that names tables of the agent's, before
     these are there, is not in the way.
     """
     stand, others = _Stand(connection), dict[str, None]()
     try:
         for statement, count in (
             *_statements(table),
-            *((one, 0) for one in (*beside, *_conditions(connection, table))),
+            *((one, 0) for one in (*more, *_conditions(connection, table))),
         ):
             for _ in range(_TRIES_MAX):
                 error = _error(connection, statement, count)

@@ -78,10 +78,10 @@ def action_warnings(connection: sqlite3.Connection, tables: Iterable[Table]) -> 
     """Each foreign key to a replicated table whose rule does not hold for applied rows."""
     replicated = {table.name.lower() for table in tables}
     found = [one for one in references(connection) if one.parent.lower() in replicated]
-    return [_warning(one, replicated) for one in found if _is_told(one, replicated)]
+    return [_warning(one, replicated) for one in found if _is_warned_of(one, replicated)]
 
 
-def _is_told(one: Reference, replicated: Collection[str]) -> bool:
+def _is_warned_of(one: Reference, replicated: Collection[str]) -> bool:
     """Return whether there is more to say than of any foreign key of a replicated table."""
     return bool(one.actions) or one.table.lower() not in replicated
 

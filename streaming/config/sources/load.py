@@ -44,7 +44,7 @@ def load(path: Path) -> Config:
             lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
-    return config.model_copy(update={"hub": hub, "http": _beside(config.http, path)})
+    return config.model_copy(update={"hub": hub, "http": _from_folder(config.http, path)})
 
 
 def options_in(path: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -65,7 +65,7 @@ def _texts(options: object) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
-def _beside(http: HttpConfig, path: Path) -> HttpConfig:
+def _from_folder(http: HttpConfig, path: Path) -> HttpConfig:
     """The section with the paths of its files from the folder of the configuration on."""
     folder = path.resolve().parent
     files = {name: getattr(http, name) for name in FILES}

@@ -122,7 +122,7 @@ class BatchJudge:
 
     def _of_table(self, table: str) -> list[RowState]:
         """The rows of a table as they are here, with what stands for those that are not known."""
-        return [*map(self.row, self._keys_of(table)), *self._beside(table)]
+        return [*map(self.row, self._keys_of(table)), *self._others(table)]
 
     def _keys_of(self, table: str) -> set[RowKey]:
         return {key for key in (*self.rows, *self.changed) if key[0] == table}
@@ -133,9 +133,9 @@ class BatchJudge:
             self.changed.get(key) or self.truncated(key, self.rows[key])
             for key in self._keys_of(table)
         ]
-        return [one for row in (*rows, *self._beside(table)) for one in row.realign]
+        return [one for row in (*rows, *self._others(table)) for one in row.realign]
 
-    def _beside(self, table: str) -> list[RowState]:
+    def _others(self, table: str) -> list[RowState]:
         """What stands for the rows of a table that are not in `rows`, written or not."""
         blocked = [one.as_realign() for one in self.ranges if one.range.table == table]
         rows = [*self.others(table), RowState(realign=tuple(blocked))]

@@ -160,8 +160,8 @@ def judge(
 def adopts(arrived: Arrived, row: RowState, table: Table) -> bool:
     """Return whether this is a row of a snapshot that is equal to the row as it stands."""
     change = arrived.change
-    is_told = change.snapshot is not None and row.exists and row.image is not None
-    return is_told and merged(row.image, change.after, tuple(table.columns)) == row.image
+    is_of_snapshot = change.snapshot is not None and row.exists and row.image is not None
+    return is_of_snapshot and merged(row.image, change.after, tuple(table.columns)) == row.image
 
 
 def meets_nothing(arrived: Arrived, row: RowState) -> bool:

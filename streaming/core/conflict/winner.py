@@ -149,8 +149,8 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
 
 def _was_as(change: Change, row: RowState, table: Table) -> bool:
     """Return whether the change was made on the row's value; one that is not told is another."""
-    is_told = table.function.column in loads(change.before or "{}")
-    return is_told and _value(change.before, table) == _value(row.image, table)
+    is_known = table.function.column in loads(change.before or "{}")
+    return is_known and _value(change.before, table) == _value(row.image, table)
 
 
 _Ordered = tuple[int, object]

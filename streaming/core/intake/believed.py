@@ -29,9 +29,9 @@ class BelievedCsns:
 
     def left_of(self, rid: int) -> str:
         """The same if none as large is eligible or pending, which tell of it; otherwise empty."""
-        told = max(self.known.largest.get(rid, ""), self.known.open.lists.largest_of(rid))
+        announced = max(self.known.largest.get(rid, ""), self.known.open.lists.largest_of(rid))
         largest = self.largest.get(rid, "")
-        return largest if largest > told else ""
+        return largest if largest > announced else ""
 
     def accept(self, csn: str) -> None:
         """Believe a CSN."""

@@ -55,5 +55,5 @@ def with_last_session(
     """
     is_lost = agreement.status in (AgreementStatus.INPUT_LOST, AgreementStatus.RECOVERED)
     known = [one for one in unread if one.session and not one.reason]
-    told = [one.session for one in known if is_lost or isinstance(one.record, Hello)]
-    return replace(agreement, session=told[-1]) if told else agreement
+    named = [one.session for one in known if is_lost or isinstance(one.record, Hello)]
+    return replace(agreement, session=named[-1]) if named else agreement

@@ -89,8 +89,8 @@ class AgreementState:
     def stopped(self, stop: Stop, session: str | None = None) -> "AgreementState":
         """The agreement when its consumer is stopped; `session`: the one that is told so."""
         status = AgreementStatus(stop.reason.value)
-        told = session or self.session
-        return replace(self, status=status, detail=stop.detail, session=told)
+        named = session or self.session
+        return replace(self, status=status, detail=stop.detail, session=named)
 
     @property
     def goes_on_with_resync(self) -> bool:

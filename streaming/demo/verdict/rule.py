@@ -58,7 +58,7 @@ def _seen_by(replica: ReplicaEvidence, hellos: Sequence[ReportedHello]) -> dict[
     covers = [0, *accumulate((applied.covers for applied in replica.applied), max)]
 
     def seen_by(write: JournaledWrite) -> int:
-        told = (hello.covers for hello in hellos if hello.epoch < write.change.epoch)
-        return max([covers[bisect_left(places, write.place)], *told])
+        reported = (hello.covers for hello in hellos if hello.epoch < write.change.epoch)
+        return max([covers[bisect_left(places, write.place)], *reported])
 
     return past | {write.change.csn: seen_by(write) for write in replica.new_writes}

@@ -41,7 +41,7 @@ class ReadWindow:
     def read_on(self, store: StateStore, last: Checkpoint) -> None:
         """Take in what was committed since."""
         where = lookup.between(self.last.state.hub_epoch, last.state.hub_epoch)
-        _merge(self.window, lookup.told(store, where, _Before(self)))
+        _merge(self.window, lookup.logged_rows(store, where, _Before(self)))
         self.last = last
 
 
@@ -51,7 +51,7 @@ def read_window(store: StateStore, last: Checkpoint, window_rows: int) -> ReadWi
     edge = lookup.edge_of(store, last.rows_epoch, committed, window_rows)
     blocked = lookup.blocked_up_to(store, last.rows_epoch, edge)
     window = Window(edge)
-    _merge(window, lookup.told(store, lookup.between(edge, committed), blocked))
+    _merge(window, lookup.logged_rows(store, lookup.between(edge, committed), blocked))
     return ReadWindow(window, blocked, last)
 
 
