@@ -20,12 +20,12 @@ COMMANDS = (
     ),
     CommandPlace(
         "reinit",
-        "streaming.cli.order.reinit:reinit",
+        "streaming.cli.repair.reinit:reinit",
         "Empty the database of a replica whose agent is stopped; started, it gets everything anew.",
     ),
     CommandPlace(
         "recover",
-        "streaming.cli.order.recover:recover",
+        "streaming.cli.repair.recover:recover",
         "Give up the lost input of a replica, or go on from a state that was restored by hand.",
     ),
     CommandPlace(
@@ -171,7 +171,7 @@ COMMANDS = (
         "conflicts", "streaming.cli.look.conflicts:app", "Changes that lost, and refused rows."
     ),
     CommandPlace(
-        "quarantine", "streaming.cli.look.quarantine:app", "Records the hub could not process."
+        "quarantine", "streaming.cli.repair.quarantine:app", "Records the hub could not process."
     ),
     CommandPlace("config", "streaming.cli.start.config:app", "The configuration."),
     CommandPlace("services", "streaming.cli.start.services:app", "An embedded Kafka broker."),

@@ -1,0 +1,1 @@
+"""Commands that repair: records in quarantine, lost input, a database that is emptied."""
