@@ -88,17 +88,22 @@ class RowsAt:
 
     def rows(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """These rows; images only of those that are looked up."""
-        known = self.held(keys)
-        older = [key for key in keys if key not in known]
-        return {**self.look_up(older), **known} if older else known
+        known = self._held(keys)
+        return {**self._others(keys, known), **known}
 
     def with_images(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         """These rows with images."""
-        rows, known = self.rows(keys), self.held(keys)
+        known = self._held(keys)
         seen = self.look_up_images(known) if known else {}
-        return {**rows, **{key: with_image(row, seen.get(key)) for key, row in known.items()}}
+        mine = {key: with_image(row, seen.get(key)) for key, row in known.items()}
+        return {**self._others(keys, known), **mine}
 
-    def held(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
-        """Those of these rows that the window holds."""
+    def _others(
+        self, keys: Collection[RowKey], known: Collection[RowKey]
+    ) -> Mapping[RowKey, RowState]:
+        older = [key for key in keys if key not in known]
+        return self.look_up(older) if older else {}
+
+    def _held(self, keys: Collection[RowKey]) -> dict[RowKey, RowState]:
         rows = self.window.rows
         return {key: row for key in keys if (row := rows.get(text_of(key))) is not None}

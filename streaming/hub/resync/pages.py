@@ -218,11 +218,7 @@ class Resyncs:
                 parts.append(PageRows(part, kind, rows, tuple(keys)))
         return ResyncPage(page.agreement, accounting, tuple(parts), frozenset(uncarried))
 
-    def tracked_rows(
-        self,
-        pages: Iterable[ResyncPage],
-        standing: RowsAt,
-    ) -> dict[RowKey, RowState]:
+    def tracked_rows(self, pages: Iterable[ResyncPage], standing: RowsAt) -> dict[RowKey, RowState]:
         """The tracked rows of pages as they stand before the batch, with images."""
         found, other = dict[RowKey, RowState](), list[RowKey]()
         for page in pages:
@@ -230,9 +226,12 @@ class Resyncs:
             for part in (one.part for one in page.parts if one.tracked):
                 for key, row in _states(part.table, self._base(page.agreement, part)):
                     held = standing.window.rows.get(text_of(key))
-                    found[key] = row if held is None else with_image(held, row.image)
-                    if is_stale if held is None else held.csn is None or held.csn != row.csn:
-                        other.append(key)
+                    if held is None:
+                        found[key], is_another = row, is_stale
+                    else:
+                        found[key] = with_image(held, row.image)
+                        is_another = held.csn is None or held.csn != row.csn
+                    other += [key] if is_another else []
         return found | standing.with_images(other)
 
     def range_rows(
