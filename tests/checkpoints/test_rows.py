@@ -4,6 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints import query
@@ -52,6 +53,7 @@ def rows_of(folder: Path, spark: SparkSession, merged_at: list[int]) -> list[Ent
     return sorted(held, key=lambda row: str(row["key"]))
 
 
+@pytest.mark.more
 def test_rows_do_not_tell_how_many_merges_made_them(tmp_path: Path, spark: SparkSession) -> None:
     """When a hub merges depends on how fast it is; hubs that read the same agree on each row."""
     once = rows_of(tmp_path / "once", spark, [LAST])

@@ -32,7 +32,7 @@ def test_a_query_by_spark_ends_when_its_time_is_over(history: History) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["duckdb", "spark"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.more)])
 def test_a_query_sees_everything_as_of_a_moment(history: History, engine: str) -> None:
     """Rows, verdicts and conflicts of one moment fit together, and both engines say the same.
 
