@@ -14,7 +14,8 @@ from streaming.core.records.record import RECORD_BYTES
 class Subscription:
     """An agreement as configured: its consumer's rid, and what it is sent, of one data set.
 
-    What an agreement sends is decided here and nowhere else: `sends`.
+    Which changes of the log are sent asks `sends` alone; what concerns a table as a whole, as a
+    resync that copies it or a count of rows, reads `tables`.
     """
 
     name: str

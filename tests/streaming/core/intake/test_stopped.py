@@ -13,6 +13,7 @@ from streaming.core.records.record import (
     Commit,
     Heartbeat,
     Hello,
+    PublishedSchema,
     Reason,
     ReceivedRecord,
     Record,
@@ -84,7 +85,8 @@ def test_a_hello_of_an_emptied_database_frees_its_replica() -> None:
     """It is sent everything, its own changes included; no session of its past counts."""
     speaker = Speaker()
     before = stopped(speaker)
-    unread = [*speaker.received[3:], *speaker.send(change(10, opno=3), Heartbeat(2))]
+    control = Heartbeat(2), PublishedSchema("digest", "{}")
+    unread = [*speaker.received[3:], *speaker.send(change(10, opno=3), *control)]
     known = Ruv("g", {1: Element(csn(8, 1), csn(9, 1))})
     state = replace(state_of(before), ruvs={"default": known}, hub_epoch=5)
 
@@ -93,7 +95,7 @@ def test_a_hello_of_an_emptied_database_frees_its_replica() -> None:
     replica, agreement = intake.replica_states()[1], intake.agreements["a1"]
     assert (replica.status, replica.detail, replica.stop_offset) == (ReplicaStatus.LIVE, "", None)
     assert [session.id for session in replica.sessions] == ["1-3"]
-    assert replica.floors == (Floor(6, 6, "", csn(9, 1)),)
+    assert replica.floors == (Floor(6, 7, "", csn(9, 1)),)
     assert (agreement.status, agreement.sent_covers) == (AgreementStatus.CATCHING_UP, 0)
     assert [(kept.offset, kept.reason) for kept in intake.quarantined] == [(4, Reason.SESSION)]
     assert "other_replicageneration" in intake.quarantined[0].detail
