@@ -27,6 +27,7 @@ from connectors.jars import (
     locked,
     pyspark_jars,
 )
+from connectors.log_store import build
 from streaming.core.model.errors import HubError
 from streaming.jvm.java import java_command, java_environment
 
@@ -172,8 +173,6 @@ def _tell(text: str) -> None:
 
 def fill_all(*, bucket: bool) -> None:
     """Fill the cache with what a hub needs, and for a state in a bucket; JarsError if it cannot."""
-    from connectors.log_store import build  # noqa: PLC0415 - it is built from these sets
-
     fill(KAFKA, SPARK, *([S3] if bucket else []))
     build()
 

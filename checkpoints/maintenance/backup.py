@@ -5,7 +5,7 @@ their rows. It is whole once its manifest is there, which is written last.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -55,10 +55,10 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
 
     A hub may be at work on it: what it commits meanwhile is left out.
     """
-    check_place(root, place)
+    _check_place(root, place)
     rows, commit = _cut(root)
     tables = {name: rows if name is TableName.ROWS else open_table(root, name) for name in SCHEMAS}
-    counts = copy_tables(tables, place, commit.state.batch, _rows_of)
+    counts = _copy_tables(tables, place, commit.state.batch)
     made = Backup(
         FORMAT,
         commit.state.generation,
@@ -94,7 +94,7 @@ def restore(place: StateRoot, root: StateRoot) -> Backup:
     """Make a state of a backup; StateError if it is not whole, or if there is a state already."""
     made = manifest(place)
     tables = {name: open_table(place, name) for name in SCHEMAS}
-    counts = copy_tables(tables, root, made.batch, _rows_of)
+    counts = _copy_tables(tables, root, made.batch)
     if counts != made.rows:
         raise StateError(
             f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
@@ -121,7 +121,7 @@ def manifest(place: StateRoot) -> Backup:
     return made
 
 
-def check_place(root: StateRoot, place: StateRoot) -> None:
+def _check_place(root: StateRoot, place: StateRoot) -> None:
     """StateError if a copy of the state in `root` would be inside of it, or in a folder in use."""
     if is_inside(place, root):
         raise StateError(f"{place} is inside of the state, and would be lost with it: name another")
@@ -141,15 +141,11 @@ def writing(place: StateRoot) -> Iterator[None]:
         ) from error
 
 
-def copy_tables(
-    tables: Mapping[TableName, DeltaTable | None],
-    place: StateRoot,
-    batch: int,
-    rows_of: Callable[[TableName, DeltaTable | None, int], Iterable[pa.Table]],
+def _copy_tables(
+    tables: Mapping[TableName, DeltaTable | None], place: StateRoot, batch: int
 ) -> dict[str, int]:
     """Copy what these tables hold up to a batch, `epochs` last; table -> its number of rows.
 
-    rows_of(name, table, batch): the rows to write, in the types of the table's schema, in pieces.
     StateError if there is a state in `place`, or if nothing can be written there.
     """
     with writing(place):
@@ -161,21 +157,15 @@ def copy_tables(
         store = StateStore(place)
         store.create()
         return {
-            name.value: _copy(store.table(name), name, tables[name], batch, rows_of)
+            name.value: _copy(store.table(name), name, tables[name], batch)
             for name in sorted(tables, key=lambda one: one is TableName.EPOCHS)
         }
 
 
-def _copy(
-    into: DeltaTable,
-    name: TableName,
-    table: DeltaTable | None,
-    batch: int,
-    rows_of: Callable[[TableName, DeltaTable | None, int], Iterable[pa.Table]],
-) -> int:
+def _copy(into: DeltaTable, name: TableName, table: DeltaTable | None, batch: int) -> int:
     taken = CommitProperties(app_transactions=list(_taken(name, table, batch)))
     count = 0
-    for rows in _pieces(rows_of(name, table, batch)):
+    for rows in _pieces(_rows_of(name, table, batch)):
         write_deltalake(into, rows, mode="append", writer_properties=FILES, commit_properties=taken)
         count += rows.num_rows
     return count
@@ -203,19 +193,14 @@ def _pieces(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _rows_of(name: TableName, table: DeltaTable | None, batch: int) -> Iterator[pa.Table]:
-    for part in query.scan(table, name, where=upto(SCHEMAS[name].names, batch)):
-        yield without_versions(name, part)
+    """The rows up to a batch, in the types of the table's schema, in pieces."""
+    where = [f"batch <= {batch}"] if "batch" in SCHEMAS[name].names else []
+    for part in query.scan(table, name, where=where):
+        yield _without_versions(part) if name is TableName.EPOCHS else part
 
 
-def upto(columns: Iterable[str], batch: int) -> list[str]:
-    """The condition that a row of a table with these columns is of no later batch."""
-    return [f"batch <= {batch}"] if "batch" in columns else []
-
-
-def without_versions(name: TableName, rows: pa.Table) -> pa.Table:
+def _without_versions(rows: pa.Table) -> pa.Table:
     """Rows of `epochs` name versions of the tables, which the copy does not have."""
-    if name is not TableName.EPOCHS:
-        return rows
     place, field = rows.schema.get_field_index("versions"), rows.schema.field("versions")
     none = pa.array([[]] * rows.num_rows, field.type)
     return rows.set_column(place, field, none)
