@@ -112,6 +112,7 @@ def test_a_replica_with_too_many_open_transactions_is_paused_until_one_aborts(
 
         for label in list(a.open):
             small.slackwater("abort", a.open[label])
+        hub.waits_for(lambda: open_changes(small)["a"] == (0, 0), "every abort is taken")
         hub.takes(a)
         hub.brings(a, b)
         hub.takes(a, b)

@@ -140,7 +140,8 @@ def check_rows(site: Site) -> None:
     """Every replica holds what the changelog's last accepted images are."""
     expected = rows_of_changelog(site)
     for name, replica in site.replicas.items():
-        assert replica.rows == expected, f"{name} and the changelog hold different rows"
+        differing = replica.rows.items() ^ expected.items()
+        assert not differing, f"{name} and the changelog hold different rows: {differing}"
 
 
 def check_materialized(site: Site) -> None:
