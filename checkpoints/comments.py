@@ -69,7 +69,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "purge_ruv": "of a commit: data set -> purge RUV; nothing is purged yet",
         "purge_epoch": "of a commit: hub epoch up to which history is purged; 0: nothing is",
         "rows_epoch": "`rows` is materialized up to this hub epoch",
-        "replicas": "of a commit: state of every replica (checkpoints/tables.py has its members)",
+        "replicas": "of a commit: state of every replica",
         "agreements": "of a commit: state of every agreement: positions, what is sent, its resync",
         "counts": "of a commit: what the batch counted, as judged, or changes/<rid>/<verdict>",
         "totals": "of a commit: the sums of all `counts` since the beginning",
@@ -166,6 +166,86 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
 }
 
 
+_MEMBERS: Mapping[str, Mapping[str, str]] = {
+    "replicas": {
+        "rid": "the replica",
+        "state": "its status, and the detail: `unsupported: refused`",
+        "sessions": "its sessions, oldest first; the last is the one in force",
+        "sessions.id": "the session",
+        "sessions.hello_epoch": "epoch of its hello",
+        "sessions.reflections": "in this epoch of its own it had applied all up to this hub epoch",
+        "sessions.reflections.epoch": "epoch of the origin",
+        "sessions.reflections.covers": "hub epoch",
+        "known_sessions": "sessions that began once; one of them cannot begin again",
+        "epoch": "the largest epoch of its records",
+        "seen_at": "time of its last record",
+        "opno": "its numbered changes have no hole up to here",
+        "opno_above": "numbers above it that arrived",
+        "floors": "what it lost: its own changes that it gets back",
+        "floors.hub_epoch": "hub epoch of the hello that reported the loss",
+        "floors.offset": "offset of that hello",
+        "floors.after": "CSN above which its changes are given back",
+        "floors.upto": "CSN up to which they are",
+        "stop_offset": "where reading stopped, of a replica that is stopped",
+        "last_conflict_epoch": "hub epoch of the last conflict that a change of it was in",
+        "last_stable_epoch": "hub epoch that it had reflected when no conflict was open",
+        "snapshot": "snapshot that it is publishing; empty: none",
+        "ended": "its agent said goodbye; null: it has not",
+        "ended.at": "when",
+        "ended.unpublished": "entries of its journal then",
+        "unpublished": "entries of its journal, as its agent last said",
+        "believed": "its largest CSN that was no skew; empty: the largest that was taken",
+    },
+    "agreements": {
+        "name": "the agreement",
+        "consumer": "rid of the replica that it sends to",
+        "state": "its status, and the detail",
+        "session": "session of the consumer that it sends in",
+        "own": "largest CSN of its own that the consumer holds, by its hello",
+        "sent_epoch": "hub epoch of the last batch that was sent in this session",
+        "sent_covers": "hub epoch up to which all was sent",
+        "sent_ruv": "RUV of that position",
+        "scanned": "nothing for the consumer stands above sent_covers, up to here",
+        "sent_at": "when it was sent last",
+        "acked_covers": "hub epoch up to which the consumer says that it applied all",
+        "acked_ruv": "RUV of that position",
+        "acked_at": "when it last acknowledged",
+        "send_after": "the batch publishes what is above this hub epoch",
+        "send_to": "and up to this one; 0: nothing",
+        "send_prev": "sent_epoch before it",
+        "send_ruv": "RUV before it",
+        "send_covers": "position behind what the batch publishes",
+        "send_covers_ruv": "RUV behind it",
+        "send_ranges": "ranges of keys that it publishes as a whole",
+        "send_ranges.table": "table",
+        "send_ranges.after": "keys above this one; null: from the first",
+        "send_ranges.to": "and up to this one; null: to the last",
+        "published": "the largest covers that was ever sent",
+        "behind_at": "since when an acknowledgement is waited for; null: none is",
+        "away_at": "when the consumer last went away; null: never",
+        "full": "whether its next resync copies everything",
+        "scans": "tables that its next resync scans",
+        "resync": "the resync under way; null: none",
+        "resync.end": "what is behind this hub epoch goes live",
+        "resync.held_covers": "covers that the consumer is sent until the last page",
+        "resync.held_ruv": "RUV that it is sent until then",
+        "resync.started_at": "when it began",
+        "resync.mode": "what is copied; null: the tables are not marked yet",
+        "resync.pieces": "what is to be sent, by table",
+        "resync.pieces.table": "table",
+        "resync.pieces.kind": "kind of work",
+        "resync.pieces.after": "the last key that was sent; null: none",
+        "resync.pieces.total": "rows",
+        "resync.pieces.sent": "rows that were sent",
+        "resync.pieces.closed": "whether all of them were",
+        "resync.unacked": "pages that the consumer has not acknowledged",
+        "resync.unacked.hub_epoch": "hub epoch of the page",
+        "resync.unacked.before": "the pieces as they were before it, as in `resync.pieces`",
+        "resync.last_page": "hub epoch of the last page; 0: not sent",
+    },
+}
+
+
 TABLE_COMMENTS: Mapping[TableName, str] = {
     TableName.CHANGELOG: "every judged change with its verdict, refresh and range, in hub order",
     TableName.EPOCHS: "plans and commits: the state of the hub after each batch",
@@ -182,3 +262,8 @@ def column_comments(name: TableName) -> dict[str, str]:
     """Column -> its comment, in the order of the schema; KeyError for one without."""
     own = _OWN[name]
     return {column: own.get(column) or _SHARED[column] for column in SCHEMAS[name].names}
+
+
+def member_comments(column: str) -> Mapping[str, str]:
+    """Member of the structs in this column of `epochs` -> what it is; empty: it says so itself."""
+    return _MEMBERS.get(column, {})

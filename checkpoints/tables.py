@@ -31,17 +31,9 @@ class TableName(StrEnum):
     """configuration versions and operator commands"""
 
 
-_POSITION = [
-    ("batch", pa.int64()),
-    ("hub_epoch", pa.int64()),
-]
+_POSITION = [("batch", pa.int64()), ("hub_epoch", pa.int64())]
 
-_INPUT = [
-    ("rid", pa.int32()),
-    ("offset", pa.int64()),
-    ("time", _TIME),
-    ("session", pa.string()),
-]
+_INPUT = [("rid", pa.int32()), ("offset", pa.int64()), ("time", _TIME), ("session", pa.string())]
 
 _CHANGE = [
     ("csn", pa.string()),
@@ -212,18 +204,15 @@ _SESSION = pa.struct(
     [
         ("id", pa.string()),
         ("hello_epoch", pa.int64()),
-        (
-            "reflections",
-            pa.list_(pa.struct([("epoch", pa.int64()), ("covers", pa.int64())])),
-        ),
+        ("reflections", pa.list_(pa.struct([("epoch", pa.int64()), ("covers", pa.int64())]))),
     ]
 )
 
 _FLOOR = pa.struct(
     [
         ("hub_epoch", pa.int64()),
-        ("offset", pa.int64()),  # of the hello that reported the loss
-        ("after", pa.string()),  # its own changes above this one, and up to `upto`, are given back
+        ("offset", pa.int64()),
+        ("after", pa.string()),
         ("upto", pa.string()),
     ]
 )
@@ -231,38 +220,38 @@ _FLOOR = pa.struct(
 _REPLICA = pa.struct(
     [
         ("rid", pa.int32()),
-        ("state", pa.string()),  # ReplicaStatus, and its detail: "unsupported: refused"
-        ("sessions", pa.list_(_SESSION)),  # oldest first; the last is the one in force
+        ("state", pa.string()),
+        ("sessions", pa.list_(_SESSION)),
         ("known_sessions", pa.list_(pa.string())),
         ("epoch", pa.int64()),
-        ("seen_at", _TIME),  # time of its last record
-        ("opno", pa.int64()),  # no hole up to here
+        ("seen_at", _TIME),
+        ("opno", pa.int64()),
         ("opno_above", pa.list_(pa.int64())),
         ("floors", pa.list_(_FLOOR)),
-        ("stop_offset", pa.int64()),  # where reading stopped, for a replica that is stopped
+        ("stop_offset", pa.int64()),
         ("last_conflict_epoch", pa.int64()),
-        ("last_stable_epoch", pa.int64()),  # reflected when no conflict was open
-        ("snapshot", pa.string()),  # that its replica is publishing; empty: none
-        ("ended", pa.struct([("at", _TIME), ("unpublished", pa.int64())])),  # null: it has not
-        ("unpublished", pa.int64()),  # entries of its journal, as its agent last said
-        ("believed", pa.string()),  # its largest CSN that was no skew; empty: it was taken
+        ("last_stable_epoch", pa.int64()),
+        ("snapshot", pa.string()),
+        ("ended", pa.struct([("at", _TIME), ("unpublished", pa.int64())])),
+        ("unpublished", pa.int64()),
+        ("believed", pa.string()),
     ]
 )
 
 _RANGE = pa.struct(
     [
         ("table", pa.string()),
-        ("after", pa.string()),  # keys above this one; null: from the first
-        ("to", pa.string()),  # and up to this one; null: to the last
+        ("after", pa.string()),
+        ("to", pa.string()),
     ]
 )
 
 _PIECE = pa.struct(
     [
         ("table", pa.string()),
-        ("kind", pa.string()),  # WorkKind
-        ("after", pa.string()),  # the last key that was sent; null: none
-        ("total", pa.int64()),  # rows
+        ("kind", pa.string()),
+        ("after", pa.string()),
+        ("total", pa.int64()),
         ("sent", pa.int64()),
         ("closed", pa.bool_()),
     ]
@@ -270,17 +259,17 @@ _PIECE = pa.struct(
 
 _RESYNC = pa.struct(
     [
-        ("end", pa.int64()),  # what is behind this hub epoch goes live
-        ("held_covers", pa.int64()),  # what the consumer is told until the last page
+        ("end", pa.int64()),
+        ("held_covers", pa.int64()),
         ("held_ruv", pa.list_(pa.string())),
         ("started_at", _TIME),
-        ("mode", pa.string()),  # ResyncMode; null: the tables are not marked yet
+        ("mode", pa.string()),
         ("pieces", pa.list_(_PIECE)),
         (
-            "unacked",  # pages that the consumer has not reported, with their ranges before them
+            "unacked",
             pa.list_(pa.struct([("hub_epoch", pa.int64()), ("before", pa.list_(_PIECE))])),
         ),
-        ("last_page", pa.int64()),  # its hub epoch; 0: not sent
+        ("last_page", pa.int64()),
     ]
 )
 
@@ -288,30 +277,30 @@ _AGREEMENT = pa.struct(
     [
         ("name", pa.string()),
         ("consumer", pa.int32()),
-        ("state", pa.string()),  # AgreementStatus, and its detail likewise
+        ("state", pa.string()),
         ("session", pa.string()),
         ("own", pa.string()),
-        ("sent_epoch", pa.int64()),  # hub epoch of the last batch sent in this session: prev
+        ("sent_epoch", pa.int64()),
         ("sent_covers", pa.int64()),
         ("sent_ruv", pa.list_(pa.string())),
-        ("scanned", pa.int64()),  # nothing for it in (sent_covers, scanned]
+        ("scanned", pa.int64()),
         ("sent_at", _TIME),
         ("acked_covers", pa.int64()),
         ("acked_ruv", pa.list_(pa.string())),
         ("acked_at", _TIME),
-        ("send_after", pa.int64()),  # this batch publishes (send_after, send_to], or 0: none
+        ("send_after", pa.int64()),
         ("send_to", pa.int64()),
         ("send_prev", pa.int64()),
         ("send_ruv", pa.list_(pa.string())),
-        ("send_covers", pa.int64()),  # the position behind what the batch publishes
+        ("send_covers", pa.int64()),
         ("send_covers_ruv", pa.list_(pa.string())),
-        ("send_ranges", pa.list_(_RANGE)),  # ranges of keys that it publishes as a whole
-        ("published", pa.int64()),  # the largest covers that was ever sent
-        ("behind_at", _TIME),  # since when an acknowledgement is waited for; null: none is
-        ("away_at", _TIME),  # when it last went away; null: never
-        ("full", pa.bool_()),  # its next resync copies everything
-        ("scans", pa.list_(pa.string())),  # tables that its next resync scans
-        ("resync", _RESYNC),  # null: none
+        ("send_ranges", pa.list_(_RANGE)),
+        ("published", pa.int64()),
+        ("behind_at", _TIME),
+        ("away_at", _TIME),
+        ("full", pa.bool_()),
+        ("scans", pa.list_(pa.string())),
+        ("resync", _RESYNC),
     ]
 )
 
@@ -342,10 +331,7 @@ EPOCHS = pa.schema(
         ("counts", pa.map_(pa.string(), pa.int64())),
         ("totals", pa.map_(pa.string(), pa.int64())),
         ("versions", pa.map_(pa.string(), pa.int64())),
-        (
-            "pages",
-            pa.list_(pa.struct([("agreement", pa.string()), ("parts", pa.list_(_RANGE))])),
-        ),
+        ("pages", pa.list_(pa.struct([("agreement", pa.string()), ("parts", pa.list_(_RANGE))]))),
         ("undelivered", pa.list_(pa.string())),
         ("writable", pa.list_(pa.string())),
         ("ranges", pa.list_(pa.struct([*_REALIGN, ("keys", _RANGE)]))),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from checkpoints.comments import TABLE_COMMENTS, column_comments
+from checkpoints.comments import TABLE_COMMENTS, column_comments, member_comments
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.text.markdown import code, table
 
@@ -28,7 +28,17 @@ def _section(name: TableName) -> str:
     comments = column_comments(name)
     rows = ((code(one.name), _type(one.type), comments[one.name]) for one in SCHEMAS[name])
     columns = table(("column", "type", "meaning"), rows)
-    return f"\n### {name.value}\n\n{_sentence(TABLE_COMMENTS[name])}\n\n{columns}"
+    members = "".join(map(_members, SCHEMAS[name].names))
+    return f"\n### {name.value}\n\n{_sentence(TABLE_COMMENTS[name])}\n\n{columns}{members}"
+
+
+def _members(column: str) -> str:
+    """What the structs in a column hold, if that is said of it."""
+    comments = member_comments(column)
+    if not comments:
+        return ""
+    rows = ((code(name), meaning) for name, meaning in comments.items())
+    return f"\n#### Members of {code(column)}\n\n{table(('member', 'meaning'), rows)}"
 
 
 def _type(one: pa.DataType) -> str:

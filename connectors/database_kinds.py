@@ -14,6 +14,6 @@ class RegisteredKind(NamedTuple):
 
 
 KINDS: Mapping[str, RegisteredKind] = {
-    "sqlite": RegisteredKind("connectors.sqlite.database", SQLITE_FORMAT),
+    "sqlite": RegisteredKind("connectors.sqlite.database", SQLITE_FORMAT)
 }
 """Scheme of the DSN -> the kind."""

@@ -16,17 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.jars import (
-    KAFKA,
-    S3,
-    SPARK,
-    Jar,
-    JarsError,
-    JarSet,
-    folder,
-    locked,
-    pyspark_jars,
-)
+from connectors.jars import KAFKA, S3, SPARK, Jar, JarsError, JarSet, folder, locked, pyspark_jars
 from connectors.log_store import build
 from streaming.core.model.errors import HubError
 from streaming.jvm.java import java_command, java_environment

@@ -83,10 +83,7 @@ def _value(name: str, text: str) -> str:
 def pip_settings(python: Path) -> dict[str, str]:
     """What pip's files and variables set for `pip install`, by the name of the option."""
     done = subprocess.run(
-        [python, "-m", "pip", "config", "list"],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
+        [python, "-m", "pip", "config", "list"], capture_output=True, encoding="utf-8", check=True
     )
     settings = dict[str, dict[str, str]]()
     for line in done.stdout.splitlines():

@@ -114,12 +114,7 @@ def note_away(root: StateRoot, since_s: float, broker: str, why: str = "") -> No
         now_ms = time.time_ns() // 1_000_000
         since_ms = int(since_s * 1_000)
         away = replace(
-            found,
-            ended=False,
-            away=broker,
-            away_since_ms=since_ms,
-            away_at_ms=now_ms,
-            away_why=why,
+            found, ended=False, away=broker, away_since_ms=since_ms, away_at_ms=now_ms, away_why=why
         )
         with suppress(OSError):
             write_poll(root, away)

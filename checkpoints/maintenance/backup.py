@@ -60,12 +60,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     tables = {name: rows if name is TableName.ROWS else open_table(root, name) for name in SCHEMAS}
     counts = _copy_tables(tables, place, commit.state.batch)
     made = Backup(
-        FORMAT,
-        commit.state.generation,
-        commit.state.batch,
-        commit.state.hub_epoch,
-        at_ms,
-        counts,
+        FORMAT, commit.state.generation, commit.state.batch, commit.state.hub_epoch, at_ms, counts
     )
     with writing(place):
         replace_file(place, MANIFEST, json.dumps(made.document()).encode())

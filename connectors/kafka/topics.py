@@ -31,10 +31,7 @@ DEFAULT_BYTES_MAX = 1_048_588
 """Kafka's default for the largest record of a topic."""
 
 
-_ABSENT = {
-    UnknownTopicOrPartitionError.errno: GONE,
-    TopicAuthorizationFailedError.errno: HIDDEN,
-}
+_ABSENT = {UnknownTopicOrPartitionError.errno: GONE, TopicAuthorizationFailedError.errno: HIDDEN}
 """What a broker says of a topic that it does not show."""
 
 

@@ -98,10 +98,7 @@ BOARD = Board(
                 graph(
                     "Behind the hub",
                     "Hub epochs that each database does not have yet, by what its agent knows.",
-                    (
-                        f"scalar(max(slackwater_hub_epoch)) - {_COVERS}",
-                        _BY,
-                    ),
+                    (f"scalar(max(slackwater_hub_epoch)) - {_COVERS}", _BY),
                     to=Uid.REPLICA,
                 ),
                 graph(

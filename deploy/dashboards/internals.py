@@ -76,10 +76,7 @@ BOARD = Board(
                 graph(
                     "Phases",
                     "Seconds that each phase takes per second.",
-                    (
-                        f"sum by (phase) {_PHASES}",
-                        "{{phase}}",
-                    ),
+                    (f"sum by (phase) {_PHASES}", "{{phase}}"),
                     unit=Unit.SECONDS,
                     kind=PanelKind.STACK,
                 ),
@@ -101,10 +98,7 @@ BOARD = Board(
                 graph(
                     "Kafka",
                     "Offsets that the hub is behind the ends of the topics.",
-                    (
-                        "max by (statistic) (slackwater_kafka_offsets_behind)",
-                        "{{statistic}}",
-                    ),
+                    ("max by (statistic) (slackwater_kafka_offsets_behind)", "{{statistic}}"),
                 ),
                 graph(
                     "Memory for judging",

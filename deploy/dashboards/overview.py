@@ -93,10 +93,7 @@ BOARD = Board(
                 graph(
                     "Lag",
                     "How long each consumer has not had everything.",
-                    (
-                        "max by (agreement) (slackwater_agreement_lag_seconds)",
-                        "{{agreement}}",
-                    ),
+                    ("max by (agreement) (slackwater_agreement_lag_seconds)", "{{agreement}}"),
                     unit=Unit.SECONDS,
                     to=Uid.AGREEMENT,
                 ),
@@ -113,10 +110,7 @@ BOARD = Board(
                     "Replicas",
                     "Since the newest record of each replica that the hub has read; an agent sends"
                     " one every ten seconds.",
-                    (
-                        _UNSEEN,
-                        "{{replica}}",
-                    ),
+                    (_UNSEEN, "{{replica}}"),
                     unit=Unit.SECONDS,
                     to=Uid.REPLICA,
                 ),

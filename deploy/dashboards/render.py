@@ -28,24 +28,14 @@ _NEW_VERSION = (
     " unless count by (version) (slackwater_build_info offset 1m)"
 )
 _ANNOTATIONS = (
-    (
-        "Restarts",
-        "blue",
-        "changes(process_start_time_seconds[1m]) > 0",
-        "the hub was started",
-    ),
+    ("Restarts", "blue", "changes(process_start_time_seconds[1m]) > 0", "the hub was started"),
     (
         "Configuration",
         "purple",
         "changes(slackwater_config_version[1m]) > 0",
         "another configuration is in force",
     ),
-    (
-        "Versions",
-        "orange",
-        _NEW_VERSION,
-        "version {{version}} was deployed",
-    ),
+    ("Versions", "orange", _NEW_VERSION, "version {{version}} was deployed"),
 )
 
 _Visual = stat.Panel | timeseries.Panel | table.Panel | heatmap.Panel

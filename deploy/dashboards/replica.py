@@ -82,10 +82,7 @@ BOARD = Board(
                 graph(
                     "Records",
                     "Records of its topic that committed batches have read.",
-                    (
-                        f"sum(rate(slackwater_records_read_total{_OF}[$__rate_interval]))",
-                        "records",
-                    ),
+                    (f"sum(rate(slackwater_records_read_total{_OF}[$__rate_interval]))", "records"),
                     unit=Unit.PER_SECOND,
                 ),
                 graph(
@@ -156,10 +153,7 @@ BOARD = Board(
                 graph(
                     "Batches applied",
                     "Its own epochs: the hub's batches that it has applied.",
-                    (
-                        f"sum(rate(slackwater_replica_epoch{_OF}[$__rate_interval]))",
-                        "batches",
-                    ),
+                    (f"sum(rate(slackwater_replica_epoch{_OF}[$__rate_interval]))", "batches"),
                     unit=Unit.PER_SECOND,
                 ),
             ),

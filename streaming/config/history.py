@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.config.config import Config
-from streaming.config.table_history import (
-    KnownTable,
-    known_tables,
-    table_faults,
-    table_warnings,
-)
+from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import DEFAULT_DATASET
 

@@ -13,12 +13,7 @@ from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
 from streaming.operator import release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import (
-    Originals,
-    ReleasedRecords,
-    Revalidate,
-    left_different,
-)
+from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
 from streaming.operator.resolve import Resolved
 
 

@@ -25,16 +25,7 @@ from streaming.core.records.record import Reason, ReceivedRecord, Record, Record
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
 from streaming.core.state.reflection import mre, mre_same
-from streaming.stages.checked import (
-    Bools,
-    CheckedRecords,
-    Ints,
-    Texts,
-    bools,
-    ints,
-    is_away,
-    texts,
-)
+from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts, bools, ints, is_away, texts
 from streaming.stages.csns import any_skewed
 from streaming.stages.runs import RecordRun, closing, runs
 
@@ -148,11 +139,7 @@ def repeated_or_old(facts: CheckedRecords, maxima: Mapping[int, str]) -> list[st
 
 
 def _goes_in_bulk(
-    intake: Intake,
-    facts: CheckedRecords,
-    run: RecordRun,
-    session: pa.Array,
-    snapshot: pa.Array,
+    intake: Intake, facts: CheckedRecords, run: RecordRun, session: pa.Array, snapshot: pa.Array
 ) -> bool:
     first = run.start
     rid = int(facts.rid[first])

@@ -183,10 +183,7 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
 
 
 def _met(
-    names: Sequence[str],
-    known: Sequence[RowState | None],
-    edge: int,
-    truncations: Truncations,
+    names: Sequence[str], known: Sequence[RowState | None], edge: int, truncations: Truncations
 ) -> list[RowState]:
     """Return the rows of these names; those that a truncate above the edge took as it left them."""
     above = {table: one for table, one in truncations.items() if one.hub_epoch > edge}

@@ -47,10 +47,7 @@ Where `size` is set, before, after and image are null until the executors write 
 
 
 def changelog(
-    verdicts: Verdicts,
-    batch: int,
-    hub_epoch: int,
-    ranges: Sequence[tuple[int, KeyRange]] = (),
+    verdicts: Verdicts, batch: int, hub_epoch: int, ranges: Sequence[tuple[int, KeyRange]] = ()
 ) -> pa.Table:
     """Return LOG: every judged change in hub order with its verdict, every refresh, every range.
 

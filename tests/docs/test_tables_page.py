@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from checkpoints.comments import TABLE_COMMENTS, column_comments
+from checkpoints.comments import TABLE_COMMENTS, column_comments, member_comments
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
 from checkpoints.tables_page import PLACE, page
@@ -34,6 +35,26 @@ def test_the_page_lists_each_column_with_its_comment(name: TableName) -> None:
     assert dict(rows) == column_comments(name)
     assert list(dict(rows)) == SCHEMAS[name].names
     assert TABLE_COMMENTS[name][1:] in section
+
+
+def members(of: pa.DataType, path: str = "") -> Iterator[str]:
+    """The members of a struct, and of the structs in it, with dots between."""
+    if pa.types.is_list(of):
+        yield from members(of.value_type, path)
+    elif pa.types.is_struct(of):
+        for one in of:
+            yield f"{path}{one.name}"
+            yield from members(one.type, f"{path}{one.name}.")
+
+
+@pytest.mark.parametrize("column", ["replicas", "agreements"])
+def test_the_page_lists_each_member_of_a_state(column: str) -> None:
+    """Who looks a position up in `epochs` needs to know what its numbers count."""
+    found = dict.fromkeys(members(SCHEMAS[TableName.EPOCHS].field(column).type))
+    above = "resync.unacked.before."
+
+    assert list(member_comments(column)) == [one for one in found if not one.startswith(above)]
+    assert f"#### Members of `{column}`" in PAGE
 
 
 def test_tables_of_an_earlier_hub_get_columns_and_comments_once(tmp_path: Path) -> None:

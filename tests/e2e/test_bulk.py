@@ -26,7 +26,7 @@ from streaming.core.conflict.window import Window, last_touched
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
-from streaming.core.model.function import parse_function
+from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.row import RowState
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.arrival import ControlOutcome
@@ -59,6 +59,9 @@ FUNCTIONS = (
     *("MAX_INS(v)", "MAX_DEL_WIN_INS(v)", "CSN", "PRIMARY(r1)", "PASS", USER),
 )
 GENERATION = "00000001000000000000"
+assert {parse_function(one).rule for one in FUNCTIONS} == {*ConflictRule}, (
+    "a function is in no history"
+)
 
 
 def longer(row: Image | None, change: Image | None, facts: ConflictFacts) -> Image | Winner:

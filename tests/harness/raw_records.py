@@ -63,8 +63,9 @@ CONTROL: dict[str, dict[str, str]] = {
         "text": '"no"',
     },
     "snapshot": {"begin": '{"id":"s1","table":"orders"}'},
+    "schema": {"digest": '"6f1c2a"'},
 }
-"""Kind -> the fields of a good record, as raw JSON."""
+"""Kind -> the fields of a good record, as raw JSON; every kind but `change`."""
 
 
 def change(**altered: str | None) -> bytes:

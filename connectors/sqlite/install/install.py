@@ -100,10 +100,7 @@ def _add_tables(connection: sqlite3.Connection) -> None:
     for name in missing:
         connection.execute(TABLES[name])
     if missing:
-        log.warning(
-            "created %s, which somebody dropped: what it held is gone",
-            ", ".join(missing),
-        )
+        log.warning("created %s, which somebody dropped: what it held is gone", ", ".join(missing))
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

@@ -295,10 +295,7 @@ class _Capture:
         ]
 
     def _deleted(self) -> list[str]:
-        return [
-            self._forget_old(),
-            self._capture_deleted("1"),
-        ]
+        return [self._forget_old(), self._capture_deleted("1")]
 
     def _capture_deleted(self, condition: str) -> str:
         """Capture a delete of the old row, unless a row of its key exists again."""

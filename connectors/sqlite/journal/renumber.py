@@ -38,12 +38,7 @@ def renumber(
     (open_group,) = connection.execute("SELECT prim_csn FROM _slackwater_origin").fetchone()
     connection.execute(
         "UPDATE _slackwater_origin SET time_s = ?, sequence = ?, opno = ?, prim_csn = ?",
-        (
-            generator.time_s,
-            generator.sequence,
-            opno + len(anew),
-            anew.get(open_group, open_group),
-        ),
+        (generator.time_s, generator.sequence, opno + len(anew), anew.get(open_group, open_group)),
     )
     return len(anew)
 

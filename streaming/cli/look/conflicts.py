@@ -201,11 +201,7 @@ def accept(ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = F
 @app.command()
 @appends(CommandName.OVERRIDE)
 def override(
-    ids: Ids,
-    *,
-    config: ConfigPath = DEFAULT_CONFIG,
-    as_json: AsJson = False,
-    seen: Seen = None,
+    ids: Ids, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False, seen: Seen = None
 ) -> None:
     """Let losers win after all, by changes of the hub that go to every replica.
 
@@ -246,12 +242,7 @@ def retry(
     }
     shown = {order: f"all rows that {of} refused" for order, of in orders.items()}
     append_commands(
-        reader,
-        CommandName.RETRY,
-        orders,
-        None,
-        as_json=as_json,
-        shown=shown if is_whole else {},
+        reader, CommandName.RETRY, orders, None, as_json=as_json, shown=shown if is_whole else {}
     )
 
 

@@ -27,8 +27,7 @@ Place = Annotated[
 Lose = Annotated[
     bool,
     typer.Option(
-        "--lose",
-        help="Give up what the backup had not read and the changes topics no longer hold.",
+        "--lose", help="Give up what the backup had not read and the changes topics no longer hold."
     ),
 ]
 

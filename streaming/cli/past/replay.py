@@ -56,8 +56,7 @@ Set = Annotated[
 ]
 
 HtmlFile = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report that a browser shows."),
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a report that a browser shows.")
 ]
 
 ToAgreement = Annotated[

@@ -137,11 +137,7 @@ def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[
 
 
 def blame(
-    table: OfTable,
-    key: Key,
-    *,
-    config: ConfigPath = DEFAULT_CONFIG,
-    as_json: AsJson = False,
+    table: OfTable, key: Key, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
     """Show by column who wrote what stands in a row."""
     from streaming.facts.history import past_rows  # noqa: PLC0415  # it imports Spark

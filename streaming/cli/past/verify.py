@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from streaming.replay.verify import Audit
 
 Continuous = Annotated[
-    bool,
-    typer.Option("--continuous", help="Go on with what is new, until something is found."),
+    bool, typer.Option("--continuous", help="Go on with what is new, until something is found.")
 ]
 Every = Annotated[
     float, typer.Option("--every", min=0.1, metavar="SECONDS", help="With --continuous: how often.")
@@ -83,10 +82,7 @@ def _audited(config: Config, begin: Moment | None, end: Moment | None) -> "Audit
 
 
 def audits_of_what_is_new(
-    config: Config,
-    begin: Moment | None,
-    wait: Callable[[], None],
-    note: Callable[["Audit"], None],
+    config: Config, begin: Moment | None, wait: Callable[[], None], note: Callable[["Audit"], None]
 ) -> Iterator["Audit"]:
     """Audits, each of the hub epochs behind the last one; while there are none it waits.
 

@@ -208,13 +208,7 @@ def _named(ids: list[str]) -> str:
 
 
 def _append_commands(
-    reader: Reader,
-    command: CommandName,
-    ids: list[str],
-    seen: int | None,
-    *,
-    yes: bool,
-    json: bool,
+    reader: Reader, command: CommandName, ids: list[str], seen: int | None, *, yes: bool, json: bool
 ) -> None:
     from streaming.cli.command import append_commands  # noqa: PLC0415  # reading does without
 

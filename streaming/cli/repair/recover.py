@@ -23,8 +23,7 @@ LostReplica = Annotated[
 Lose = Annotated[
     bool,
     typer.Option(
-        "--lose",
-        help="Give up what the state had not read and the changes topics no longer hold.",
+        "--lose", help="Give up what the state had not read and the changes topics no longer hold."
     ),
 ]
 

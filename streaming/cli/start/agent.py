@@ -33,12 +33,10 @@ Database = Annotated[
 ]
 Replica = Annotated[str, typer.Option("--replica", help="The replica's name in the configuration.")]
 Shared = Annotated[
-    bool,
-    typer.Option("--rows-are-shared", help="Existing rows are the same at every replica."),
+    bool, typer.Option("--rows-are-shared", help="Existing rows are the same at every replica.")
 ]
 Snapshot = Annotated[
-    bool,
-    typer.Option("--snapshot", help="Publish all rows that the database has, once."),
+    bool, typer.Option("--snapshot", help="Publish all rows that the database has, once.")
 ]
 MetricsPort = Annotated[
     int,
@@ -73,8 +71,7 @@ Load = Annotated[
     ),
 ]
 Generate = Annotated[
-    bool,
-    typer.Option("--generate", help="Only print the [[tables]] of a configuration for it."),
+    bool, typer.Option("--generate", help="Only print the [[tables]] of a configuration for it.")
 ]
 Discard = Annotated[
     bool,
@@ -201,11 +198,7 @@ def _write_document(path: Path, text: str) -> None:
 
 @app.command()
 def saved(
-    *,
-    database: Database,
-    export: Export = None,
-    forget: Forget = False,
-    as_json: AsJson = False,
+    *, database: Database, export: Export = None, forget: Forget = False, as_json: AsJson = False
 ) -> None:
     """List the rows that were saved because they were nowhere else when they were overwritten."""
     kind, place = kind_of(database.scheme), database.place

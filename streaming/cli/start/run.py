@@ -16,8 +16,7 @@ AvailableNow = Annotated[
     bool, typer.Option("--available-now", help="Process the available records, then stop.")
 ]
 Standby = Annotated[
-    bool,
-    typer.Option("--standby", help="While another hub works on the state, wait to take over."),
+    bool, typer.Option("--standby", help="While another hub works on the state, wait to take over.")
 ]
 Keep = Annotated[
     Path | None,
@@ -34,8 +33,7 @@ Seconds = Annotated[
     float, typer.Option("--seconds", min=1, help="How long the replicas write, at least.")
 ]
 Stay = Annotated[
-    bool,
-    typer.Option("--stay", help="Keep everything running, with its page, until Ctrl-C."),
+    bool, typer.Option("--stay", help="Keep everything running, with its page, until Ctrl-C.")
 ]
 Secure = Annotated[
     bool,

@@ -30,10 +30,7 @@ class FileAndEnvironment(Config, BaseSettings):
     """The configuration as it comes from the file, with what overrides it."""
 
     model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix=ENV_PREFIX,
-        env_nested_delimiter=ENV_DELIMITER,
+        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter=ENV_DELIMITER
     )
 
     @classmethod

@@ -15,9 +15,7 @@ from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.config.errors import explain
 from streaming.config.options import flat
 from streaming.config.parts import problems
-from streaming.config.sections import (
-    HttpConfig,
-)
+from streaming.config.sections import HttpConfig
 from streaming.config.sources.secret_files import secret_files
 from streaming.core.access.port_access import FILES
 from streaming.core.access.root import BucketRoot, StateRoot, is_address

@@ -4,11 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from streaming.core.batch.sending import (
-    EpochMark,
-    SendingView,
-    plan,
-)
+from streaming.core.batch.sending import EpochMark, SendingView, plan
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState

@@ -4,13 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.core.batch.after import TablesAfter
-from streaming.core.batch.sending import (
-    CONFLICT,
-    PAGE,
-    WHOLE,
-    LogEntry,
-    Refresh,
-)
+from streaming.core.batch.sending import CONFLICT, PAGE, WHOLE, LogEntry, Refresh
 from streaming.core.conflict.judge import (
     Cause,
     Judged,

@@ -3,14 +3,7 @@
 from dataclasses import dataclass, replace
 
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.records.record import (
-    Applied,
-    Hello,
-    Item,
-    RangeItem,
-    Stopped,
-    Update,
-)
+from streaming.core.records.record import Applied, Hello, Item, RangeItem, Stopped, Update
 from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 

@@ -104,10 +104,7 @@ PositionDecision = BelievedPosition | HubBehind | PositionGap
 
 
 def decide(
-    claimed: ClaimedPosition,
-    committed: CommittedHub,
-    published: int,
-    in_log: Callable[[str], bool],
+    claimed: ClaimedPosition, committed: CommittedHub, published: int, in_log: Callable[[str], bool]
 ) -> PositionDecision:
     """Decide about the position of a hello of this replicageneration.
 

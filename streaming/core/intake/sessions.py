@@ -177,10 +177,7 @@ def after_applied(
     if applied.covers < agreement.acked_covers:
         return heard
     return replace(
-        heard,
-        acked_covers=applied.covers,
-        acked_ruv=applied.ruv,
-        acked_ms=received.time_ms,
+        heard, acked_covers=applied.covers, acked_ruv=applied.ruv, acked_ms=received.time_ms
     )
 
 

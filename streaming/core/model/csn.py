@@ -131,6 +131,6 @@ class Generator:
         if ahead_s > max_skew_s:
             raise CsnError(
                 f"CSN {csn} is {ahead_s} s ahead of this replica's clock (limit {max_skew_s} s):"
-                " correct the clock of the replica that made it",
+                " correct the clock of the replica that made it"
             )
         return replace(self, time_s=parts.time_s, sequence=parts.sequence)

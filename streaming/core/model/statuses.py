@@ -258,11 +258,7 @@ class AwayReason(StrEnum):
     """its updates topic refused what it was sent; tried again after hub.ack_timeout_s"""
 
 
-_AWAY = {
-    AwayReason.SILENT: _SILENT,
-    AwayReason.PAUSED: _PAUSED,
-    AwayReason.UNWRITABLE: _UNWRITABLE,
-}
+_AWAY = {AwayReason.SILENT: _SILENT, AwayReason.PAUSED: _PAUSED, AwayReason.UNWRITABLE: _UNWRITABLE}
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)
 _SEPARATOR = ": "

@@ -6,10 +6,7 @@ some mean something else, as the base64 of bytes does under text.
 
 from streaming.core.model.table import ColumnType
 
-_WIDENED = {
-    (ColumnType.INT32, ColumnType.FLOAT64),
-    (ColumnType.INT64, ColumnType.DECIMAL),
-}
+_WIDENED = {(ColumnType.INT32, ColumnType.FLOAT64), (ColumnType.INT64, ColumnType.DECIMAL)}
 """(old, new): each value of the old type is written as the same value of the new one.
 
 An int32 is no int64: one is a JSON number, the other a string. Decimals and times have a text that

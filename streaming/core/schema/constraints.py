@@ -14,12 +14,7 @@ from streaming.core.schema.difference import (
     names_text,
     there_or_not,
 )
-from streaming.core.schema.document import (
-    SchemaReference,
-    SchemaTable,
-    SchemaTrigger,
-    SchemaUnique,
-)
+from streaming.core.schema.document import SchemaReference, SchemaTable, SchemaTrigger, SchemaUnique
 
 
 def constraint_differences(table: Table, found: Found) -> Iterator[SchemaDifference]:

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from streaming.core.model.refusal import Refusals
 from streaming.core.model.ruv import Ruv, largest_of
-from streaming.core.model.statuses import (
-    AgreementStatus,
-)
+from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.truncation import Truncations
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.open_transactions import OpenTransactions

@@ -11,10 +11,7 @@ from streaming.core.state.topology import Subscription, Topology
 
 
 def adopted(
-    state: HubState,
-    topology: Topology,
-    rids: Iterable[int],
-    sending: Collection[str] | None = None,
+    state: HubState, topology: Topology, rids: Iterable[int], sending: Collection[str] | None = None
 ) -> HubState:
     """The state under a configuration (docs/protocol.md, What is configured no more).
 

@@ -3,13 +3,7 @@
 from dataclasses import dataclass, replace
 
 from streaming.core.model.row import Floor
-from streaming.core.model.statuses import (
-    FOR_GOOD,
-    ReplicaStatus,
-    Stop,
-    parse_status,
-    status_text,
-)
+from streaming.core.model.statuses import FOR_GOOD, ReplicaStatus, Stop, parse_status, status_text
 from streaming.core.state.reflection import Session
 
 

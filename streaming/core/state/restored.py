@@ -76,12 +76,7 @@ def _answered(replica: ReplicaState) -> ReplicaState:
 
 def _asked_for_hello(agreement: AgreementState, hub_epoch: int) -> AgreementState:
     anew = replace(
-        agreement,
-        is_full=True,
-        resync=None,
-        acked_covers=0,
-        acked_ruv=NOTHING_KNOWN,
-        behind_ms=0,
+        agreement, is_full=True, resync=None, acked_covers=0, acked_ruv=NOTHING_KNOWN, behind_ms=0
     )
     if agreement.status is AgreementStatus.HUB_BEHIND:
         return anew.stopped(Stop(StopReason.RECOVERED))

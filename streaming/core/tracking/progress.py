@@ -121,11 +121,5 @@ def progress(
     known = estimated_end_s is not None
     percent = min(WHOLE - 1, (WHOLE * done + total // 2) // total) if known and total else None
     return ResyncProgress(
-        mode,
-        done,
-        total if known else None,
-        percent,
-        estimated_end_s,
-        objects,
-        objects_left,
+        mode, done, total if known else None, percent, estimated_end_s, objects, objects_left
     )

@@ -128,10 +128,7 @@ class PageBound(NamedTuple):
 
 
 def planned_page(
-    agreement: str,
-    accounting: Accounting,
-    bound: Callable[[Piece, int], PageBound],
-    page_rows: int,
+    agreement: str, accounting: Accounting, bound: Callable[[Piece, int], PageBound], page_rows: int
 ) -> PlannedPage:
     """Return the next page: what is open, in order, up to so many rows.
 

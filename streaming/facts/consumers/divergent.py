@@ -53,10 +53,7 @@ def divergent_rows(config: Config, reader: Reader) -> tuple[DivergentRow, ...]:
 
     Those of records that name no row are not among them: see `unnamed_counts`.
     """
-    return (
-        *islice(_refused(config, reader), MOST),
-        *islice(_named(config, reader), MOST),
-    )
+    return (*islice(_refused(config, reader), MOST), *islice(_named(config, reader), MOST))
 
 
 def unnamed_counts(config: Config, reader: Reader) -> dict[str, dict[str, int]]:

@@ -143,10 +143,7 @@ def _to_be_sent(
     Refreshes are of any table that is configured: a removed one is
     sent to nobody.
     """
-    from streaming.stages.recipients import (  # noqa: PLC0415  # only a count needs the stages
-        COLUMNS,
-        Recipients,
-    )
+    from streaming.stages.recipients import COLUMNS, Recipients  # noqa: PLC0415  # only a count needs the stages
 
     replica = committed(reader).replicas.get(subscription.consumer)
     floors = replica.floors if replica else ()

@@ -11,12 +11,7 @@ from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.core.delivery.waits import (
-    ResyncWait,
-    WaitingResync,
-    prepares_rows,
-    waiting_resync,
-)
+from streaming.core.delivery.waits import ResyncWait, WaitingResync, prepares_rows, waiting_resync
 from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
@@ -256,11 +251,7 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
 
     They are what a resync brings that copies and scans nothing.
     """
-    from streaming.stages.tracked import (  # noqa: PLC0415  # only a count needs the stages
-        TRACKED_COLUMNS,
-        newest,
-        tracked_rows,
-    )
+    from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows  # noqa: PLC0415  # only a count needs the stages
 
     hub = committed(reader)
     state, rid = state_of(hub, agreement.name), config.replica(agreement.consumer).rid

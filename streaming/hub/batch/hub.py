@@ -231,10 +231,7 @@ def _stop_of(state: HubState, rid: int) -> str | None:
 
 
 def resume(
-    ledger: Ledger,
-    settings: BatchSettings,
-    outlets: Effects,
-    followed: StandbyWindow | None = None,
+    ledger: Ledger, settings: BatchSettings, outlets: Effects, followed: StandbyWindow | None = None
 ) -> Hub:
     """The hub after the last commit: open transactions and window are read back.
 
@@ -242,11 +239,7 @@ def resume(
     """
     last, store = ledger.last, ledger.store
     opened = pending.load(
-        store,
-        last.state.batch,
-        last.state.largest,
-        last.state.replicas,
-        settings.pending_changes,
+        store, last.state.batch, last.state.largest, last.state.replicas, settings.pending_changes
     )
     kept = followed.up_to(store, last) if followed else None
     window = (kept or read_window(store, last, settings.window_rows)).window

@@ -12,12 +12,7 @@ from checkpoints.commit.protocol import open_ledger
 from checkpoints.reading import lookup
 from checkpoints.store import StateStore, storage_errors
 from streaming.core.access.root import StateRoot
-from streaming.core.conflict.window import (
-    Window,
-    key_of,
-    last_touched,
-    text_of,
-)
+from streaming.core.conflict.window import Window, key_of, last_touched, text_of
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState, with_image
 

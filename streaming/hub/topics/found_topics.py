@@ -5,13 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from connectors.kafka.topics import Topics
-from streaming.core.access.rights import (
-    REMEDY,
-    NeededRight,
-    TopicRight,
-    lacking,
-    lacking_text,
-)
+from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking, lacking_text
 from streaming.core.model.errors import SourceError
 
 LOG = logging.getLogger("slackwater")

@@ -13,6 +13,7 @@ from streaming.config.config import Config
 from streaming.config.errors import section
 from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.function import COLUMN_RULES, ConflictRule
 from streaming.core.model.table import ColumnType, Table
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "hub.toml"
@@ -451,10 +452,18 @@ def test_a_hub_without_replicas_is_refused(file: Path) -> None:
     assert "tables: give at least one" in text
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["EPOCH_TRANS", "EPOCH2", "EPOCH(4)", "MAX(z)", "OLD(z)", "PRIMARY(a)", "CSN", "PASS", "m:f"],
-)
+ARGUMENTS = {
+    ConflictRule.EPOCH: "(4)",
+    ConflictRule.PRIMARY: "(a)",
+    **dict.fromkeys(COLUMN_RULES, "(z)"),
+}
+FUNCTIONS = [
+    "m:f" if rule is ConflictRule.USER else f"{rule}{ARGUMENTS.get(rule, '')}"
+    for rule in ConflictRule
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_can_be_configured(file: Path, name: str) -> None:
     """As the table's own word says it."""
     file.write_text(GOOD.replace(TABLE_T, f'{TABLE_T}\nfunction = "{name}"'))

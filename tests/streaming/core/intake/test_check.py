@@ -12,8 +12,8 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import from_json, json_text, to_json
 from streaming.core.records.check import CheckedRecord, Limits, check
-from streaming.core.records.record import Reason
-from tests.harness.raw_records import CSN, TABLES, change, control, keyed, typed
+from streaming.core.records.record import Reason, RecordKind
+from tests.harness.raw_records import CONTROL, CSN, TABLES, change, control, keyed, typed
 from tests.harness.record_cases import (
     BAD,
     FIRST,
@@ -22,6 +22,8 @@ from tests.harness.record_cases import (
     RECORD_BYTES,
     TOKENS,
 )
+
+assert {*CONTROL, RecordKind.CHANGE} == {*RecordKind}, "a kind is in no case"
 
 LIMITS = Limits(record_bytes=RECORD_BYTES)
 LARGE = Limits(record_bytes=10**7)
