@@ -96,8 +96,10 @@ class AppliedBatch:
     saved_shown_by: str = ""
 
 
-class CaptureJournal(Protocol):
-    """Capture: committed local changes and the agent's own records, in one order."""
+class ReplicaStore(Protocol):
+    """A replica's database; every method may raise StoreBusyError or StoreError."""
+
+    # -- capture: committed local changes and the agent's own records, in one order -------------
 
     def check_schema(self) -> None:
         """Adapt to a schema that was changed meanwhile, and warn of what is new in it.
@@ -167,9 +169,7 @@ class CaptureJournal(Protocol):
         Otherwise its changes stay pending at the hub.
         """
 
-
-class PositionStore(Protocol):
-    """Position: how far the replica has applied the hub's batches, and its sessions."""
+    # -- position: how far the replica has applied the hub's batches, and its sessions ----------
 
     position: Position
     """The position in force; only `apply` and `start_session` store it."""
@@ -207,9 +207,7 @@ class PositionStore(Protocol):
         entry is published; every hello names the columns that are not replicated.
         """
 
-
-class BatchApplier(Protocol):
-    """Apply: one batch of the hub as one local transaction."""
+    # -- apply: one batch of the hub as one local transaction ------------------------------------
 
     def apply(self, batch: ApplyBatch, next_offset: int, clock_ms: int) -> AppliedBatch:
         """Apply the items in order, and store the position and the offset behind the batch.
@@ -221,10 +219,6 @@ class BatchApplier(Protocol):
         StoreBusyError: a local transaction has rows open, and nothing was applied.
         StateError: the batch holds an item of a kind that this agent does not know.
         """
-
-
-class ReplicaStore(CaptureJournal, PositionStore, BatchApplier, Protocol):
-    """A replica's database; every method may raise StoreBusyError or StoreError."""
 
 
 class Publisher(Protocol):

@@ -25,8 +25,6 @@ from connectors.agent.contract import (
     ReplicaStore,
     StoreBusyError,
 )
-from connectors.agent.counts import AgentCounts
-from connectors.agent.ignored import IgnoredRecords
 from connectors.agent.losses import (
     lost_text,
     quarantined_text,
@@ -34,9 +32,9 @@ from connectors.agent.losses import (
     saved_texts,
     stranded_text,
 )
-from connectors.agent.metrics import served_metrics
+from connectors.agent.metrics import AgentCounts, served_metrics
 from connectors.agent.outage import Outage, StopRequested
-from connectors.agent.own_topic import FindEntry, OwnTopic
+from connectors.agent.own_topic import IgnoredRecords, OwnTopic, compare
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.agent.uncarried import UncarriedLog
@@ -52,7 +50,6 @@ from streaming.core.delivery.consumer import (
     receive,
 )
 from streaming.core.model.change import Change
-from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import HubError, StateError, WireError
 from streaming.core.records.record import Commit, Goodbye, Heartbeat, Record
 from streaming.core.text.wording import as_count
@@ -154,10 +151,7 @@ class Agent:
         """Compare the database with its own topic, then publish a hello."""
         self._end_session_before()
         offset, past = self.store.compared_up_to()
-        end, ignored = offset, IgnoredRecords()
-        for place, value in self.changes.read(offset):
-            compare(past, value, self.rid, self.store.find, ignored)
-            end = place + 1
+        end = compare(past, self.changes.read(offset), offset, self.rid, self.store.find)
         own = self.store.reconcile(past)
         self.own_csn = max(past.csn, self.store.published_own() or "")
         self._finish_interrupted(past)
@@ -367,19 +361,6 @@ class Agent:
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])
-
-
-def compare(
-    past: OwnTopic, value: bytes, rid: int, find: FindEntry, ignored: IgnoredRecords
-) -> None:
-    """Add a record of the replica's own topic to what it holds."""
-    try:
-        session, record = wire.decode(value)
-    except WireError as error:
-        ignored.note("a record of the own topic", error)
-        return
-    if not isinstance(record, Change) or rid_of(record.csn) == rid:
-        past.add(session, record, find)
 
 
 def _log_losses(batch: ApplyBatch, applied: AppliedBatch) -> None:

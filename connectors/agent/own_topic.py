@@ -4,10 +4,14 @@ The topic may hold more than the database (it was restored from a backup) or les
 tail was not published yet).
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from connectors import wire
 from streaming.core.model.change import Change
+from streaming.core.model.csn import rid_of
+from streaming.core.model.errors import WireError
 from streaming.core.records.record import (
     Abort,
     Applied,
@@ -20,6 +24,11 @@ from streaming.core.records.record import (
     Refused,
     Snapshot,
 )
+
+log = logging.getLogger(__name__)
+
+NAMED = 10
+"""So many ignored records are named; then the 100th, the 1,000th, and so on."""
 
 FindEntry = Callable[[Change | Commit | Snapshot], int | None]
 """The id of the journal entry with the same content, or None: the database lacks it."""
@@ -127,3 +136,35 @@ class OwnTopic:
         if not in_database:
             self.missing += 1
             self.first_missing = min(self.first_missing or csn, csn)
+
+
+@dataclass(slots=True)
+class IgnoredRecords:
+    """What an agent reads and cannot use: named at first, then counted, as it may be a flood."""
+
+    count: int = 0
+
+    def note(self, record: str, error: Exception) -> None:
+        """Count one, and name it or say how many there were."""
+        self.count += 1
+        if self.count <= NAMED:
+            log.warning("%s is ignored: %s", record, error)
+        elif str(self.count).strip("0") == "1":
+            log.warning("%d such records are ignored by now; the last: %s", self.count, error)
+
+
+def compare(
+    past: OwnTopic, records: Iterable[tuple[int, bytes]], end: int, rid: int, find: FindEntry
+) -> int:
+    """Add the (offset, value) of the own topic from `end` on to what it holds; its new end."""
+    ignored = IgnoredRecords()
+    for offset, value in records:
+        end = offset + 1
+        try:
+            session, record = wire.decode(value)
+        except WireError as error:
+            ignored.note("a record of the own topic", error)
+            continue
+        if not isinstance(record, Change) or rid_of(record.csn) == rid:
+            past.add(session, record, find)
+    return end

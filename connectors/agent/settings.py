@@ -1,7 +1,7 @@
 """An agent's settings: one JSON document, so that no secret is on a command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,32 +60,14 @@ class AgentSettings:
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
-        return json_text(
-            {
-                "database": str(self.database),
-                "replica": self.replica,
-                "rid": self.rid,
-                "bootstrap_servers": self.bootstrap_servers,
-                "changes_topic": self.changes_topic,
-                "updates_topic": self.updates_topic,
-                "tables": [
-                    {"name": table.name, "key": table.key, "columns": dict(table.columns)}
-                    for table in self.tables
-                ],
-                "options": dict(self.options),
-                "record_bytes": self.record_bytes,
-                "rows_are_shared": self.rows_are_shared,
-                "takes_snapshot": self.takes_snapshot,
-                "skew_s": self.skew_s,
-                "journal_rows": self.journal_rows,
-                "log_format": self.log_format.value,
-                "log_level": self.log_level,
-                "metrics_port": self.metrics_port,
-                "metrics_host": self.metrics_host,
-                "metrics_access": self._access(),
-                "load": self.load,
-            }
-        )
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        tables = [
+            {"name": table.name, "key": table.key, "columns": dict(table.columns)}
+            for table in self.tables
+        ]
+        values |= {"database": str(self.database), "tables": tables}
+        values |= {"options": dict(self.options), "metrics_access": self._access()}
+        return json_text(values)
 
     def _access(self) -> dict[str, Any]:
         """What is set of who may read its metrics; nothing where there are none."""

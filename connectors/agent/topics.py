@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,8 +141,7 @@ class ChangesTopic:
 
     def read(self, offset: int) -> Iterator[tuple[int, bytes]]:
         """Every record from this offset to the end as it is now, as (offset, value)."""
-        reader = self._reader(offset)
-        try:
+        with closing(self._reader(offset)) as reader:
             end = reader.end()
             if offset > end:
                 log.warning(
@@ -149,18 +149,13 @@ class ChangesTopic:
                 )
                 reader.move(0)
             yield from reader.up_to(end)
-        finally:
-            reader.close()
 
     def last(self) -> bytes | None:
         """The last record that is there now; None: there is none."""
-        reader = self._reader(0)
-        try:
+        with closing(self._reader(0)) as reader:
             end = reader.end()
             reader.move(max(0, end - 1))
             return next((value for _, value in reader.up_to(end)), None)
-        finally:
-            reader.close()
 
     def _reader(self, offset: int) -> TopicReader:
         return TopicReader(self.outage, self.outage.access.settings.changes_topic, offset)
@@ -279,13 +274,6 @@ class UpdatesTopic:
             return
         if not is_there:
             self._outage.miss(self._reader.topic)
-
-    def end(self) -> int:
-        """The offset behind the last record that is there now."""
-        try:
-            return self._reader.end()
-        finally:
-            self._reader.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
 from connectors.agent.found import IsKnown, KnownOwn
-from connectors.agent.ignored import IgnoredRecords
-from connectors.agent.loop import compare
 from connectors.agent.outage import Outage
+from connectors.agent.own_topic import compare
 from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
-from connectors.agent.topics import ChangesTopic, UpdatesTopic
+from connectors.agent.topics import ChangesTopic, TopicReader
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_access import LiveAccess
 from connectors.sqlite.install.reinit import NewStart
@@ -73,13 +72,13 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
 def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> NewStart:
     """Read both topics to their ends."""
     outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions(settings.options)))
-    end, past = store.compared_up_to()
-    ignored = IgnoredRecords()
-    with outage.logged, closing(ChangesTopic(outage)) as changes:
-        for offset, value in changes.read(end):
-            compare(past, value, settings.rid, lambda _: None, ignored)
-            end = offset + 1
-        updates = settings.updates_topic
-        updates_end = UpdatesTopic(updates, 0, outage).end() if updates else 0
+    offset, past = store.compared_up_to()
+    with outage.logged:
+        changes = ChangesTopic(outage).read(offset)
+        end = compare(past, changes, offset, settings.rid, lambda _: None)
+        updates_end = 0
+        if settings.updates_topic:
+            with closing(TopicReader(outage, settings.updates_topic, 0)) as updates:
+                updates_end = updates.end()
     past.csn, past.opno = max(past.csn, known.csn), max(past.opno, known.opno)
     return NewStart(past, end, updates_end)

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from connectors.agent.counts import AgentCounts
-from connectors.agent.metrics import METRICS, served_metrics
+from connectors.agent.metrics import METRICS, AgentCounts, served_metrics
 from connectors.live_access import LiveAccess
 from connectors.metrics_server import CONNECTIONS_MAX
 from streaming.core.access.port_access import PortAccess

@@ -2,7 +2,7 @@
 
 import pytest
 
-from connectors.agent.ignored import NAMED, IgnoredRecords
+from connectors.agent.own_topic import NAMED, IgnoredRecords
 
 
 def test_a_flood_of_them_is_counted_and_not_listed(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.counts import AgentCounts
-from connectors.agent.metrics import served_metrics
+from connectors.agent.metrics import AgentCounts, served_metrics
 from connectors.live_access import LiveAccess
 from streaming.core.access.port_access import PortAccess
 from tests.harness.served_hub import free_port

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors import live_value
-from connectors.agent.counts import AgentCounts
-from connectors.agent.metrics import served_metrics
+from connectors.agent.metrics import AgentCounts, served_metrics
 from streaming.config.sources.live import live_access
 from streaming.config.sources.load import load
 from tests.harness.served_hub import free_port
