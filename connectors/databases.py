@@ -15,7 +15,7 @@ from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import KINDS
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.schema.document import DatabaseSchema

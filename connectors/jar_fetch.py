@@ -7,7 +7,6 @@ absent.
 
 import fcntl
 import hashlib
-import subprocess
 import sys
 import tempfile
 import threading
@@ -19,7 +18,7 @@ from pathlib import Path
 from connectors.jars import KAFKA, S3, SPARK, Jar, JarsError, JarSet, folder, locked, pyspark_jars
 from connectors.log_store import build
 from streaming.core.model.errors import HubError
-from streaming.jvm.java import java_command, java_environment
+from streaming.jvm.java import run_java
 
 REPORT_EVERY_S = 2.0
 JARS_PER_IVY = 16
@@ -118,14 +117,7 @@ def check(jar: Jar, file: Path) -> None:
 def run_ivy(work: Path, *arguments: str | Path) -> None:
     """Let Ivy retrieve what `work`/ivy.xml requests; JarsError with the end of its output."""
     request: list[str | Path] = ["-warn", "-cache", work / "cache", "-ivy", work / "ivy.xml"]
-    done = subprocess.run(
-        java_command("-jar", _ivy(), *request, "-confs", "default", *arguments),
-        env=java_environment(),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    done = run_java("-jar", _ivy(), *request, "-confs", "default", *arguments)
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
         raise JarsError(

@@ -88,23 +88,8 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "slackwater"
 
 
-def kafka_jars() -> list[Path]:
-    """The class path of the embedded broker; JarsError if the cache does not hold it."""
-    return cached(KAFKA)
-
-
-def spark_jars() -> list[Path]:
-    """Spark's jars for Delta and Kafka; JarsError if the cache does not hold them."""
-    return cached(SPARK)
-
-
-def s3_jars() -> list[Path]:
-    """Spark's jars for a state in a bucket; JarsError if the cache does not hold them."""
-    return cached(S3)
-
-
 def cached(jars: JarSet) -> list[Path]:
-    """The set's files, from the cache alone."""
+    """The set's files; JarsError if the cache does not hold them."""
     found = sorted(folder(jars).glob("*.jar"))
     if not found:
         command = "slackwater setup --bucket" if jars is S3 else "slackwater setup"

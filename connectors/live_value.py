@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from connectors.file_mark import FileMark, mark_of
+from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import HubError
 
 LOG = logging.getLogger(__name__)
@@ -84,3 +85,21 @@ class LiveValue(Generic[Value]):
 
 def _nothing(_: object) -> None:
     """Nobody has to know."""
+
+
+class LiveAccess(LiveValue[PortAccess]):
+    """The access to a port, whose token is read again when a file that it comes from is changed.
+
+    All else of it stays as it was at the start.
+    """
+
+    def __init__(
+        self,
+        access: PortAccess,
+        read_token: Callable[[], str | None] | None = None,
+        files: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
+        read = read_token or (lambda: access.token)
+        super().__init__(
+            "http.token", access, lambda: self.latest.with_token(read()), lambda _: files()
+        )

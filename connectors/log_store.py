@@ -4,13 +4,12 @@ Delta has none that keeps Spark and deltalake from replacing each other's commit
 """
 
 import hashlib
-import subprocess
 import tempfile
 import zipfile
 from pathlib import Path
 
-from connectors.jars import JarsError, cache_folder, pyspark_jars, spark_jars
-from streaming.jvm.java import java_command, java_environment
+from connectors.jars import SPARK, JarsError, cache_folder, cached, pyspark_jars
+from streaming.jvm.java import run_java
 
 CLASS = "slackwater.PutIfAbsentLogStore"
 _SOURCE = Path(__file__).with_name("PutIfAbsentLogStore.java")
@@ -42,22 +41,15 @@ def build() -> None:
 
 def _place() -> Path:
     """Where the jar of this source and these jars is; what a hub runs on is never changed."""
-    versions = _SOURCE.read_text(encoding="utf-8") + repr(spark_jars())
+    versions = _SOURCE.read_text(encoding="utf-8") + repr(cached(SPARK))
     mark = hashlib.sha256(versions.encode()).hexdigest()[:8]
     return cache_folder() / "jars" / f"log-store-{mark}.jar"
 
 
 def _compile(folder: Path) -> None:
     folder.mkdir()
-    jars = [*pyspark_jars().glob("*.jar"), *spark_jars()]
+    jars = [*pyspark_jars().glob("*.jar"), *cached(SPARK)]
     path = ":".join(str(jar) for jar in jars)
-    done = subprocess.run(
-        java_command("-cp", path, _COMPILER, "-d", folder, "-classpath", path, _SOURCE),
-        env=java_environment(),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    done = run_java("-cp", path, _COMPILER, "-d", folder, "-classpath", path, _SOURCE)
     if done.returncode or not list(folder.glob("**/*.class")):
         raise JarsError(f"the log store was not compiled:\n{(done.stdout + done.stderr)[-2000:]}")

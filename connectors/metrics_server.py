@@ -11,7 +11,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.tls import server_context
 from streaming.core.access.port_access import is_known_host, is_loopback
 from streaming.core.model.errors import ConfigError

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from connectors.jars import KAFKA, S3, SPARK, folder, kafka_jars, s3_jars, spark_jars
+from connectors.jars import KAFKA, S3, SPARK, cached, folder
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -20,10 +20,10 @@ def build(target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     command: list[str | Path] = [sys.executable, "-m", "build", "--no-isolation"]
     subprocess.run([*command, "--outdir", target, CHECKOUT], check=True, stdout=subprocess.DEVNULL)
-    for jars, files in ((KAFKA, kafka_jars()), (SPARK, spark_jars()), (S3, s3_jars())):
+    for jars in (KAFKA, SPARK, S3):
         copy = target / "jars" / folder(jars).name
         copy.mkdir(parents=True)
-        for file in files:
+        for file in cached(jars):
             shutil.copy2(file, copy)
 
 

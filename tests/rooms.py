@@ -44,7 +44,7 @@ MAY_IMPORT = {
         "streaming.core",
         *("connectors.wire", "connectors.kafka", "connectors.agent"),
         *("connectors.failure", "connectors.log_format", "connectors.logs", "connectors.tls"),
-        *("connectors.metrics_server", "connectors.live_access", "connectors.trusted_file"),
+        *("connectors.metrics_server", "connectors.live_value", "connectors.trusted_file"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),

@@ -38,7 +38,7 @@ from connectors.agent.own_topic import IgnoredRecords, OwnTopic, compare
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
 from connectors.agent.uncarried import UncarriedLog
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,

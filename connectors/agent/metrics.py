@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.metrics_server import metrics_served
 from connectors.tls import tls_faults
 from streaming.core.access.port_access import EVERYBODY, LOOPBACK

@@ -13,7 +13,7 @@ from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
 from connectors.failure import write_failure
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.logs import configure_logs
 from connectors.trusted_file import check_trusted
 from streaming.core.access.port_access import PortAccess

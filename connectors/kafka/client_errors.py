@@ -8,7 +8,6 @@ import logging
 import re
 import time
 from enum import StrEnum
-from types import TracebackType
 from typing import Self
 
 CLIENT_LOG = "kafka"
@@ -96,12 +95,7 @@ class LoggedFault(logging.Handler):
         logging.getLogger(CLIENT_LOG).addHandler(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         logging.getLogger(CLIENT_LOG).removeHandler(self)
 
 

@@ -1,11 +1,17 @@
 """A consumer that looks into a topic: it is in no group, and commits and creates nothing."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, TopicPartition
 
 from connectors.kafka.options import client_options
+from streaming.core.model.errors import SourceError
+
+_POLL_MS = 200
+_PATIENCE_S = 30
 
 
 def looking_consumer(
@@ -24,3 +30,32 @@ def looking_consumer(
         **client_options(options),
         **more,
     )
+
+
+def records_between(
+    consumer: KafkaConsumer, topic: str, first: int, end: int, patience_s: float
+) -> Iterator[Any]:
+    """The topic's records at offsets [first, end); SourceError if none comes for so long."""
+    partition, heard_s = TopicPartition(topic, 0), time.monotonic()
+    consumer.assign([partition])
+    consumer.seek(partition, first)
+    while consumer.position(partition) < end:
+        if time.monotonic() - heard_s > patience_s:
+            raise SourceError(f"topic {topic} cannot be read up to offset {end}: is its broker up?")
+        for record in consumer.poll(_POLL_MS).get(partition, ()):
+            if record.offset >= end:
+                return
+            yield record
+            heard_s = time.monotonic()
+
+
+def timed_records(
+    bootstrap: str, options: Mapping[str, str], topic: str
+) -> Iterator[tuple[int, bytes]]:
+    """(CreateTime in ms, bytes) of every record that is in the topic now, in order."""
+    partition = TopicPartition(topic, 0)
+    with closing(looking_consumer(bootstrap, options)) as consumer:
+        first = consumer.beginning_offsets([partition])[partition]
+        end = consumer.end_offsets([partition])[partition]
+        for record in records_between(consumer, topic, first, end, _PATIENCE_S):
+            yield int(record.timestamp), bytes(record.value)

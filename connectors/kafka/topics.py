@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from kafka import KafkaAdminClient, TopicPartition
@@ -154,12 +153,7 @@ class Topics:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _create(self, names: Sequence[str], record_bytes: int, changes: Collection[str]) -> None:
@@ -251,19 +245,22 @@ class _TopicSettings:
             self.retention_bytes if self.retention_bytes >= 0 else None,
         )
 
+    @property
+    def _alter(self) -> str:
+        return f"kafka-configs --alter --entity-type topics --entity-name {self.name} --add-config"
+
     def retention_complaints(self) -> Iterator[str]:
         """One sentence for each setting that deletes records, read or not."""
-        alter = f"kafka-configs --alter --entity-type topics --entity-name {self.name} --add-config"
         if self.retention_ms >= 0:
             hours = self.retention_ms / 3_600_000
             yield (
                 f"{self.name} deletes records after {hours:g} hours, also unread ones: "
-                f"{alter} retention.ms=-1, or be sure that nobody is away for so long"
+                f"{self._alter} retention.ms=-1, or be sure that nobody is away for so long"
             )
         if self.retention_bytes >= 0:
             yield (
                 f"{self.name} deletes records beyond {self.retention_bytes} bytes, also unread "
-                f"ones: {alter} retention.bytes=-1"
+                f"ones: {self._alter} retention.bytes=-1"
             )
 
     def compression_complaints(self) -> Iterator[str]:
@@ -271,14 +268,12 @@ class _TopicSettings:
         if self.compression != _UNCOMPRESSED:
             yield (
                 f"{self.name} keeps records as they are compressed (compression.type="
-                f"{self.compression}), so one of some kB may be too large to be read: kafka-configs"
-                f" --alter --entity-type topics --entity-name {self.name} --add-config"
+                f"{self.compression}), so one of some kB may be too large to be read: {self._alter}"
                 f" compression.type={_UNCOMPRESSED}"
             )
 
     def complaints(self, record_bytes: int) -> Iterator[str]:
         """One sentence for each setting that makes the topic unusable for replication."""
-        alter = f"kafka-configs --alter --entity-type topics --entity-name {self.name} --add-config"
         if self.partitions != 1:
             yield (
                 f"{self.name} has {self.partitions} partitions, so records lose their order: "
@@ -286,19 +281,19 @@ class _TopicSettings:
             )
         if "compact" in self.cleanup.split(","):
             yield (
-                f"{self.name} is compacted, so changes disappear: {alter} cleanup.policy=delete, "
-                "and check that nothing was compacted away"
+                f"{self.name} is compacted, so changes disappear: {self._alter} cleanup.policy="
+                "delete, and check that nothing was compacted away"
             )
         if self.timestamps != "CreateTime":
             yield (
                 f"{self.name} has {self.timestamps}, so a record's time is not that of its writer: "
-                f"{alter} message.timestamp.type=CreateTime"
+                f"{self._alter} message.timestamp.type=CreateTime"
             )
         needed = _needed_bytes(record_bytes)
         if self.bytes_max < needed:
             yield (
                 f"{self.name} accepts records of {self.bytes_max} bytes, {needed} are needed: "
-                f"{alter} max.message.bytes={needed}, or lower limits.record_bytes"
+                f"{self._alter} max.message.bytes={needed}, or lower limits.record_bytes"
             )
 
 

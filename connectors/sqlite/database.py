@@ -6,7 +6,7 @@ from pathlib import Path
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.sqlite import export as exported
 from connectors.sqlite.apply import saved_rows as saved
 from connectors.sqlite.check import check_database

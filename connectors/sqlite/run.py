@@ -14,7 +14,7 @@ from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, TopicReader
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of

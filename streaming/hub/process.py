@@ -13,7 +13,7 @@ from checkpoints.config import documents
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.functions import check_modules

@@ -1,6 +1,6 @@
 """Spark's settings for a state in a bucket: Hadoop's S3A under the scheme that deltalake uses."""
 
-from connectors.jars import s3_jars
+from connectors.jars import S3, cached
 from connectors.log_store import CLASS
 from streaming.core.access.root import BucketRoot, StateRoot
 from streaming.jvm.class_path import class_path
@@ -28,7 +28,7 @@ def bucket_settings(root: StateRoot) -> dict[str, str]:
         f"{_S3A}.aws.credentials.provider": _OF_KEYS if access.access_key_id else None,
     }
     return {
-        "spark.jars": ",".join(jar.as_uri() for jar in [*class_path(), *s3_jars()]),
+        "spark.jars": ",".join(jar.as_uri() for jar in [*class_path(), *cached(S3)]),
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "spark.delta.logStore.s3.impl": CLASS,
         f"{_S3A}.fast.upload.buffer": "bytebuffer",  # on disk it insists on Hadoop's local files

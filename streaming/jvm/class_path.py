@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from connectors.jars import spark_jars
+from connectors.jars import SPARK, cached
 from connectors.log_store import log_store_jar
 
 
 def class_path() -> list[Path]:
     """What every session has; JarsError if the cache lacks some of it."""
-    return [*spark_jars(), log_store_jar()]
+    return [*cached(SPARK), log_store_jar()]

@@ -40,19 +40,26 @@ def java_environment() -> dict[str, str]:
     return pinned_environment(os.environ)
 
 
+def run_java(
+    *arguments: str | Path, timeout_s: float | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run Java to its end and keep what it writes; JavaError without one."""
+    return subprocess.run(
+        java_command(*arguments),
+        env=java_environment(),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )
+
+
 def check_java() -> None:
     """JavaError, which names the package to install, unless Java is new enough."""
     java = find_java()
     try:
-        answer = subprocess.run(
-            java_command("-version"),
-            env=java_environment(),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=60,
-            check=False,
-        )
+        answer = run_java("-version", timeout_s=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaError(f"{java} does not run ({error}): {_ADVICE}") from error
     text = answer.stderr + answer.stdout

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from connectors.jars import pyspark_jars, spark_jars
+from connectors.jars import SPARK, cached, pyspark_jars
 from connectors.kafka.options import PASSWORD, USER
 from streaming.jvm.master import master_complaint
 
@@ -75,12 +75,12 @@ def _meant(name: str, known: Iterable[str]) -> str:
 def _spark_names() -> set[str]:
     jars = sorted(pyspark_jars().glob("spark-*.jar"))
     declared = set(_texts(jars, _SPARK_CLASSES, re.compile(rb"spark\.[A-Za-z][\w.\-]*")))
-    delta = _texts(spark_jars(), _DELTA_CLASSES, re.compile(rb"[a-z][A-Za-z]*(\.[A-Za-z]+)*"))
+    delta = _texts(cached(SPARK), _DELTA_CLASSES, re.compile(rb"[a-z][A-Za-z]*(\.[A-Za-z]+)*"))
     return declared | {f"{_DELTA}{name}" for name in delta}
 
 
 def _kafka_names() -> set[str]:
-    return set(_texts(spark_jars(), _KAFKA_CLASSES, re.compile(rb"[a-z]+(\.[a-z0-9]+)+")))
+    return set(_texts(cached(SPARK), _KAFKA_CLASSES, re.compile(rb"[a-z]+(\.[a-z0-9]+)+")))
 
 
 def _texts(jars: Iterable[Path], classes: re.Pattern[str], text: re.Pattern[bytes]) -> set[str]:

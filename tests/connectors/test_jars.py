@@ -17,10 +17,7 @@ from connectors.jars import (
     cache_folder,
     cached,
     folder,
-    kafka_jars,
     locked,
-    s3_jars,
-    spark_jars,
 )
 
 CLOSED_PROXY = "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
@@ -70,8 +67,8 @@ def test_the_cache_is_where_the_user_wants_it(
 
 def test_the_sets_hold_what_starts_the_broker_and_what_spark_lacks() -> None:
     """Two versions of one library in one process are the worst of errors to find."""
-    kafka = " ".join(jar.name for jar in kafka_jars())
-    spark = " ".join(jar.name for jar in spark_jars())
+    kafka = " ".join(jar.name for jar in cached(KAFKA))
+    spark = " ".join(jar.name for jar in cached(SPARK))
 
     for needed in ("kafka_2.13", "kafka-clients", "kafka-server", "log4j-core"):
         assert needed in kafka
@@ -84,11 +81,11 @@ def test_the_sets_hold_what_starts_the_broker_and_what_spark_lacks() -> None:
 def test_an_empty_cache_says_what_to_do(empty_cache: Path) -> None:
     """Nothing is fetched at run time, so the reader must be told when it was to be."""
     with pytest.raises(JarsError, match="run slackwater setup") as missing:
-        spark_jars()
+        cached(SPARK)
 
     assert str(empty_cache) in str(missing.value)
     with pytest.raises(JarsError, match="run slackwater setup --bucket"):
-        s3_jars()
+        cached(S3)
 
 
 def test_a_fetch_that_fails_leaves_nothing_and_says_what_to_do(

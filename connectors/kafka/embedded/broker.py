@@ -16,12 +16,12 @@ import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
-from connectors.jars import kafka_jars
+from connectors.jars import KAFKA, cached
 from streaming.core.model.errors import HubError
-from streaming.jvm.java import java_command, java_environment
+from streaming.jvm.java import java_command, java_environment, run_java
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 120
@@ -118,7 +118,7 @@ class Broker:
         with _log(folder).open("ab") as log:
             read_from = log.tell()
             process = subprocess.Popen(
-                _java(*_JVM, "kafka.Kafka", _settings(folder)),
+                java_command(*_class_path(), *_JVM, "kafka.Kafka", _settings(folder)),
                 env=java_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -175,12 +175,7 @@ class Broker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _signal(self, number: signal.Signals) -> None:
@@ -274,14 +269,8 @@ def _format(folder: Path, passwords: Mapping[str, str]) -> None:
     file = folder / "format.new"
     file.touch(mode=0o600)
     file.write_text("\n".join(arguments), encoding="utf-8")
-    done = subprocess.run(
-        _java("-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool", "format", f"@{file}"),
-        env=java_environment(),
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    tool = ("kafka.tools.StorageTool", "format", f"@{file}")
+    done = run_java(*_class_path(), "-XX:TieredStopAtLevel=1", *tool)
     file.unlink()
     if done.returncode:
         tail = (done.stdout + done.stderr).strip()[-2000:]
@@ -293,11 +282,10 @@ def _added_user(user: str, password: str) -> tuple[str, str]:
     return "--add-scram", f'SCRAM-SHA-512=[name="{user}",password="{password}"]'
 
 
-def _java(*arguments: str | Path) -> list[str | Path]:
-    """A Java command on the broker's class path."""
-    class_path = os.pathsep.join(str(jar) for jar in kafka_jars())
-    log4j = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
-    return java_command("-cp", class_path, log4j, *arguments)
+def _class_path() -> tuple[str, str, str]:
+    """The options by which Java finds the broker, and how it logs."""
+    jars = os.pathsep.join(str(jar) for jar in cached(KAFKA))
+    return "-cp", jars, f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
 
 
 def _settings(folder: Path) -> Path:

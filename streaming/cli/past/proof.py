@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.metrics_server import metrics_served
 from streaming.core.access.port_access import EVERYBODY, LOOPBACK
 

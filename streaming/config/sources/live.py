@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from connectors.kafka.live_options import LiveOptions
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.config.sources.secret_files import secret_paths

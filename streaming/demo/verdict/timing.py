@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from connectors import wire
-from connectors.kafka.timestamps import timed_records
+from connectors.kafka.looking import timed_records
 from streaming.config.config import Config
 from streaming.core.records.record import Update
 

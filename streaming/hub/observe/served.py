@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.tls import server_context
 from streaming.config.access import check_access
 from streaming.facts.readiness import HubStage

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from connectors.agent.metrics import METRICS, AgentCounts, served_metrics
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from connectors.metrics_server import CONNECTIONS_MAX
 from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import ConfigError

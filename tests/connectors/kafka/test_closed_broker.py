@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from connectors.kafka.embedded.broker import BrokerError
-from connectors.kafka.embedded.broker_certificate import certificate_files
-from connectors.kafka.embedded.closed_broker import start_closed
+from connectors.kafka.embedded.closed_broker import certificate_files, start_closed
 
 PROGRAM = """#!/bin/sh
 echo "$@" >> {log}

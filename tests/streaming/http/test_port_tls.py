@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.metrics import AgentCounts, served_metrics
-from connectors.live_access import LiveAccess
+from connectors.live_value import LiveAccess
 from streaming.core.access.port_access import PortAccess
 from tests.harness.served_hub import free_port
 from tests.harness.served_port import answer, connected, port_of_a_hub
