@@ -9,12 +9,12 @@ from pathlib import Path
 from connectors.agent.found import CheckedColumn, CheckedTable, DatabaseCheck
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
+from connectors.sqlite.connections import reading
+from connectors.sqlite.file import names_complaint
 from connectors.sqlite.install.system import OVERHEAD_BYTES, PREFIX
 from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.lock import names_complaint
-from connectors.sqlite.reading import reading
 from connectors.sqlite.schema.catalog import Catalog, user_tables
 from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
 from connectors.sqlite.schema.references import broken_references

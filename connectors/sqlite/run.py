@@ -15,10 +15,10 @@ from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, TopicReader
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_value import LiveAccess
+from connectors.sqlite.file import exclusive
 from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of
-from connectors.sqlite.lock import exclusive
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import ConfigError
 

@@ -15,23 +15,21 @@ from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.batch import apply_batch
 from connectors.sqlite.apply.rows import RowWriter, writers
-from connectors.sqlite.atomic import atomic
+from connectors.sqlite.connections import connect
 from connectors.sqlite.errors import store_errors
+from connectors.sqlite.file import OpenedFile, replaced_text
 from connectors.sqlite.install.install import install
-from connectors.sqlite.install.own_tables import lost_tables, lost_tables_text
 from connectors.sqlite.install.reinit import NewStart, reinit
-from connectors.sqlite.install.system import OVERHEAD_BYTES
+from connectors.sqlite.install.system import OVERHEAD_BYTES, lost_tables, lost_tables_text
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot, uncaptured, uncarried
 from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
-from connectors.sqlite.journal.reconcile import reconcile
-from connectors.sqlite.journal.renumber import opno_before, renumber
+from connectors.sqlite.journal.reconcile import opno_before, reconcile, renumber
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.opened_file import OpenedFile, replaced_text
 from connectors.sqlite.schema.conflict_clauses import leave_to_clauses
 from connectors.sqlite.schema.document import database_schema
 from connectors.sqlite.schema.inspection import constraint_summaries
-from connectors.sqlite.values.text import read_as_stored
+from connectors.sqlite.transaction import atomic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, Generator, time_of
@@ -40,34 +38,11 @@ from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.schema.document import DOCUMENT_BYTES, DatabaseSchema
 
-BUSY_MS = 5_000
-"""How long the agent waits for a writer before it retries later."""
-
 log = logging.getLogger(__name__)
 
 
 class _SchemaChangedError(Exception):
     """Somebody changed the schema since the agent adapted to it."""
-
-
-def connect(
-    database: Path, busy_ms: int = BUSY_MS, prepare: Prepare = nothing
-) -> sqlite3.Connection:
-    """A connection in autocommit mode, which reads text as it is stored.
-
-    `prepare` registers on it what the application's connections have.
-    """
-    connection = sqlite3.connect(database, timeout=busy_ms / 1000, isolation_level=None)
-    try:
-        prepare(connection)
-    except BaseException:
-        connection.close()
-        raise
-    connection.row_factory, connection.isolation_level = None, None
-    read_as_stored(connection)
-    connection.execute("PRAGMA synchronous = FULL")  # what was published must not be lost
-    connection.execute("PRAGMA foreign_keys = OFF")
-    return connection
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Changes that SQLite itself has no word for: groups of one transaction, and truncates."""
+"""A local transaction, and what SQLite itself has no word for: groups of changes, and truncates."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,22 +12,32 @@ END_GROUP = "INSERT INTO _slackwater_write (op) VALUES ('commit')"
 
 
 @contextmanager
+def atomic(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    """Commit what the block does, or roll it back if it or its commit fails.
+
+    The connection is in autocommit mode. `begin`: "BEGIN" for what only reads.
+    """
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """One transaction whose changes share a prim_csn; without it each change is one of its own.
 
     SQLite has no SQL hook for the commit of a transaction, so the group is announced by
     BEGIN_GROUP behind BEGIN IMMEDIATE and ended by END_GROUP before COMMIT.
     """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with atomic(connection):
         connection.execute(BEGIN_GROUP)
         yield connection
         connection.execute(END_GROUP)
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def truncate(connection: sqlite3.Connection, table: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from connectors import wire
-from connectors.sqlite.store import SqliteStore, connect
+from connectors.sqlite.connections import connect
+from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.transaction import transaction
 from streaming.core.model.change import Change
 from streaming.core.records.record import Commit, Record

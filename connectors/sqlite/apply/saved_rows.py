@@ -1,32 +1,45 @@
-"""The saved rows of a database, for a person: listed, written to a file, and forgotten."""
+"""The saved rows of a database, for a person: listed, written to a file, and forgotten.
 
+In the file each is a line of JSON, with the values as SQLite held them. Integers, floats, text and
+null are JSON's own. Bytes are {"blob": base64}, text that is no valid Unicode is
+{"text_bytes": base64}, and an infinite float is {"real": "inf"}.
+"""
+
+import base64
+import json
+import math
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from connectors.agent.found import SavedImage
-from connectors.sqlite.apply import saved, saved_lines
-from connectors.sqlite.atomic import atomic
-from connectors.sqlite.reading import reading
-from connectors.sqlite.store import connect
+from connectors.sqlite.apply import saved
+from connectors.sqlite.connections import connect, reading
+from connectors.sqlite.transaction import atomic
+from connectors.sqlite.values.spellings import Stored
+from connectors.sqlite.values.text import stored_bytes
 from streaming.core.model.errors import StateError
+from streaming.core.model.foreign_json import as_written, loads
+from streaming.core.model.values import is_utf8
 
 
-def listed(database: Path) -> list[SavedImage]:
+def listed(database: str | Path) -> list[SavedImage]:
     """The saved rows, the oldest first; StateError if there is no such database."""
     with reading(database) as connection:
         return list(_rows(connection))
 
 
-def export(database: Path, path: Path) -> int:
+def export(database: str | Path, path: Path) -> int:
     """Write each saved row as a line of JSON to a new file; how many there are."""
     if path.exists():
         raise StateError(f"{path} is there already: name a new file")
     with reading(database) as connection, atomic(connection, "BEGIN"):
         lines = (
-            saved_lines.line(
+            line(
                 one.table,
                 one.key,
                 dict(saved.values_of(connection, one.id)),
@@ -36,12 +49,12 @@ def export(database: Path, path: Path) -> int:
             for one in _rows(connection)
         )
         try:
-            return saved_lines.write(lines, path)
+            return write(lines, path)
         except OSError as error:
             raise StateError(f"{path} cannot be written: {error}") from error
 
 
-def forget(database: Path, last: int) -> int:
+def forget(database: str | Path, last: int) -> int:
     """Delete the saved rows up to this id; how many there were."""
     try:
         with closing(connect(database)) as connection, atomic(connection):
@@ -56,3 +69,43 @@ def _rows(connection: sqlite3.Connection) -> Iterator[SavedImage]:
     query = 'SELECT id, at, "table", key, why FROM _slackwater_saved ORDER BY id'
     for id_, at_ms, table, key, why in connection.execute(query):
         yield SavedImage(id_, datetime.fromtimestamp(at_ms / 1000, UTC), table, key, why)
+
+
+def line(table: str, key: str, row: Mapping[str, Stored], **more: str) -> str:
+    """A saved row; `key`: as the wire has it."""
+    values = {name: stored_json(value) for name, value in row.items()}
+    saved = {"table": table, "key": loads(key, as_written), "row": values, **more}
+    return json.dumps(saved, ensure_ascii=False) + "\n"
+
+
+def stored_json(value: Stored) -> object:
+    """A value as it stands in such a line."""
+    match value:
+        case bytes():
+            return {"blob": base64.b64encode(value).decode()}
+        case str() if not is_utf8(value):
+            return {"text_bytes": base64.b64encode(stored_bytes(value)).decode()}
+        case float() if math.isinf(value):
+            return {"real": str(value)}
+        case _:
+            return value
+
+
+def write(lines: Iterable[str], path: Path) -> int:
+    """Write the lines and wait until they are on the disk; how many there are.
+
+    There is no file without a line, or if it cannot be written whole.
+    """
+    rest = iter(lines)
+    first = next(rest, None)
+    if first is None:
+        return 0
+    with path.open("x", encoding="utf-8") as file:
+        try:
+            count = sum(bool(file.write(one)) for one in chain([first], rest))
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink()
+            raise
+    return count

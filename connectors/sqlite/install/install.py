@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from connectors.sqlite import sql
-from connectors.sqlite.atomic import atomic
 from connectors.sqlite.format_number import FORMAT
 from connectors.sqlite.install.system import CAPTURE, INDEXES, PREFIX, TABLES
 from connectors.sqlite.journal import snapshot, uncaptured
@@ -13,6 +12,7 @@ from connectors.sqlite.journal.capture import triggers
 from connectors.sqlite.schema.compiled import compile_faults, is_limit
 from connectors.sqlite.schema.inspection import Inspection, inspect, lost_triggers
 from connectors.sqlite.schema.references import acting_parents
+from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.columns import scales
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.table import Table

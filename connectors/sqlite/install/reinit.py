@@ -12,13 +12,13 @@ from pathlib import Path
 from connectors.agent.found import IsKnown
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import sql
-from connectors.sqlite.apply import saved_lines
-from connectors.sqlite.atomic import atomic
+from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.journal.reconcile import move_past
 from connectors.sqlite.schema.catalog import BINARY, read
 from connectors.sqlite.schema.user_triggers import GUARD
+from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.image import wire_image
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
@@ -47,7 +47,7 @@ def reinit(
     """
     known = tuple(tables)
     with atomic(connection):
-        saved = saved_lines.write(_rows_to_save(connection, known, is_known), path)
+        saved = saved_rows.write(_rows_to_save(connection, known, is_known), path)
         _empty(connection, known)
         _forget(connection, start)
     return saved
@@ -75,7 +75,7 @@ def _rows_to_save(
         for (captured_key, captured), values in zip(images, rows, strict=True):
             key, image = wire_image(captured_key).text, wire_image(captured).text
             if has_others or not is_known(table.name, key, image):
-                yield saved_lines.line(table.name, key, dict(zip(names, values, strict=True)))
+                yield saved_rows.line(table.name, key, dict(zip(names, values, strict=True)))
 
 
 def _empty(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:

@@ -6,6 +6,9 @@ at a time.
 """
 # ruff: noqa: S608 every expression is our own
 
+import sqlite3
+from collections.abc import Sequence
+
 from connectors.sqlite import sql
 from connectors.sqlite.install import cascades
 from connectors.sqlite.values.columns import CREATE_SCALES, omitted_sql
@@ -118,6 +121,17 @@ TABLES = {
     **cascades.TABLES,
 }
 
+NEEDED_TABLES = (
+    "_slackwater_origin",
+    "_slackwater_position",
+    "_slackwater_journal",
+    "_slackwater_scales",
+)
+"""Those that hold changes and the position: nobody else has them, so none may be missing.
+
+An empty one in its place would hide that they are gone.
+"""
+
 INDEXES = {
     "_slackwater_journal_csn": (
         "CREATE INDEX _slackwater_journal_csn ON _slackwater_journal (csn) WHERE kind = 'change'"
@@ -220,3 +234,27 @@ a client would need the functions and collations of all tables to write to one.
 Of a row too large for a record only the size is kept, which the hub quarantines; of a before-image
 that does not fit beside it nothing is told.
 """
+
+
+def lost_tables(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Those of NEEDED_TABLES that are not there; empty if the database is no replica."""
+    rows = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE substr(name, 1, ?) = ?", (len(PREFIX), PREFIX)
+    )
+    there = {str(name) for (name,) in rows}
+    return tuple(name for name in NEEDED_TABLES if name not in there) if there else ()
+
+
+def lost_tables_text(names: Sequence[str]) -> str:
+    """What an agent says of a database that lacks these of its tables, and what to do."""
+    what = "table" if len(names) == 1 else "tables"
+    was = "was" if len(names) == 1 else "were"
+    return (
+        f"the agent's own {what} {', '.join(names)} {was} dropped: what the agent had not published"
+        " yet may be lost, and statements of your applications that write replicated tables may"
+        " fail. Stop the applications, keep saved rows with `slackwater agent saved --database FILE"
+        " --export ROWS --forget`, make the file an ordinary database with `slackwater agent"
+        " uninstall --database FILE --discard-unpublished`, run `slackwater reinit REPLICA"
+        " --database FILE`, which saves the rows that the hub does not have and empties the tables,"
+        " then start the agent, which fills them from the hub"
+    )

@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 from connectors.sqlite.apply import saved
-from connectors.sqlite.atomic import atomic
+from connectors.sqlite.connections import connect
+from connectors.sqlite.file import exclusive, lock_file
 from connectors.sqlite.install.install import drop, objects
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.lock import exclusive, lock_file
-from connectors.sqlite.store import connect
+from connectors.sqlite.transaction import atomic
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import RowWriter
-from connectors.sqlite.atomic import atomic
 from connectors.sqlite.schema.catalog import BINARY
+from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.columns import StoredColumn, image_sql
 from streaming.core.model.table import Table
 

@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from connectors.sqlite import sql
+from connectors.sqlite.connections import reading
 from connectors.sqlite.install.system import PREFIX
-from connectors.sqlite.reading import reading
 from connectors.sqlite.schema.catalog import BINARY, columns_of
 from connectors.sqlite.schema.constraints import check_conditions
 from connectors.sqlite.schema.create_table import (

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.sqlite import sql
+from connectors.sqlite.connections import reading
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.reading import reading
 from connectors.sqlite.schema import user_triggers
 from connectors.sqlite.schema.catalog import Catalog, read
 from connectors.sqlite.schema.document import database_schema

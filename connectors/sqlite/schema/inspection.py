@@ -10,8 +10,13 @@ from dataclasses import dataclass, field
 
 from connectors.agent.found import ConstraintKind, TableConstraint
 from connectors.sqlite import sql
-from connectors.sqlite.install.own_tables import lost_tables, lost_tables_text
-from connectors.sqlite.install.system import CAPTURE_VIEW, PREFIX, SQLITE_PREFIX
+from connectors.sqlite.install.system import (
+    CAPTURE_VIEW,
+    PREFIX,
+    SQLITE_PREFIX,
+    lost_tables,
+    lost_tables_text,
+)
 from connectors.sqlite.journal import uncaptured
 from connectors.sqlite.journal.capture import CAPTURING_EVENTS, row_images
 from connectors.sqlite.schema import user_triggers

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.check import check_database
-from connectors.sqlite.lock import exclusive
+from connectors.sqlite.file import exclusive
 from streaming.core.model.errors import StateError
 from tests.connectors.sqlite.running_agents import TIMEOUT_S, Agents, Hub, until, write
 from tests.connectors.sqlite.sqlite_replica import Replica

@@ -11,7 +11,7 @@ from connectors import wire
 from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.check import check_database
 from connectors.sqlite.install.install import install
-from connectors.sqlite.install.own_tables import NEEDED_TABLES
+from connectors.sqlite.install.system import NEEDED_TABLES
 from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot

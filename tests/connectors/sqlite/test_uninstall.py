@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from connectors.sqlite.file import exclusive
 from connectors.sqlite.install.uninstall import uninstall
-from connectors.sqlite.lock import exclusive
 from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import StateError
