@@ -6,12 +6,12 @@ is that of connectors/agent/contract.py, and tests/connectors/conformance/ holds
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
+from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import KINDS
 from connectors.kafka.live_options import LiveOptions
@@ -19,9 +19,6 @@ from connectors.live_value import LiveAccess
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.schema.document import DatabaseSchema
-
-Rows = Iterable[tuple[str, str]]
-"""Rows of a table: key and image as the wire has them."""
 
 
 class DatabaseKind(Protocol):

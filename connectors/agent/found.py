@@ -1,6 +1,6 @@
 """What is found in a replica's database, for a person and for whoever empties it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -97,6 +97,9 @@ class KnownOwn:
     csn: str = ""
     opno: int = 0
 
+
+Rows = Iterable[tuple[str, str]]
+"""Rows of a table: key and image as the wire has them."""
 
 IsKnown = Callable[[str, str, str], bool]
 """Return whether the hub has this image of the row: table, key, image."""

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,13 +10,14 @@ from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import reading
 from connectors.sqlite.file import names_complaint
-from connectors.sqlite.install.system import OVERHEAD_BYTES, PREFIX
+from connectors.sqlite.install.system import OVERHEAD_BYTES
 from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.schema.catalog import Catalog, user_tables
 from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
 from connectors.sqlite.schema.references import broken_references
+from connectors.sqlite.schema.user_triggers import user_triggers
 from connectors.sqlite.values.columns import STORED_AS
 from connectors.sqlite.values.image import null_faults, too_large, wire_image
 from connectors.sqlite.values.text import stored_bytes
@@ -39,49 +39,36 @@ def check_database(
 ) -> DatabaseCheck:
     """Check a database; StateError if there is none.
 
-    `looks_at_references`: also for rows that refer to no row, which reads all of them.
-
-    `prepare` registers on the connection what the application's connections have.
+    `looks_at_references`: also for rows that refer to no row, which reads all of them. `prepare`
+    registers on the connection what the application's connections have.
     """
     with reading(database, prepare) as connection:
-        found = _check(
-            connection, tables, rows_are_shared=rows_are_shared, record_bytes=record_bytes
-        )
-        broken = broken_references(connection, tables) if looks_at_references else ()
+        found = inspect(connection, tables, rows_are_shared=rows_are_shared)
+        known = [table for table in tables if table.name in found.catalogs]
+        complete = [
+            table
+            for table in known
+            if set(table.columns) <= set(found.catalogs[table.name].columns)
+            and table.name not in found.uncompiled
+        ]
+        configured = {table.name.lower() for table in tables}
+        others = [name for name in user_tables(connection) if name.lower() not in configured]
         names = names_complaint(database)
-        complaints = (*found.complaints, *([names] if names else []))
-        return replace(found, broken_references=tuple(broken), complaints=complaints)
-
-
-def _check(
-    connection: sqlite3.Connection,
-    tables: Sequence[Table],
-    *,
-    rows_are_shared: bool,
-    record_bytes: int,
-) -> DatabaseCheck:
-    found = inspect(connection, tables, rows_are_shared=rows_are_shared)
-    known = [table for table in tables if table.name in found.catalogs]
-    complete = [
-        table
-        for table in known
-        if set(table.columns) <= set(found.catalogs[table.name].columns)
-        and table.name not in found.uncompiled
-    ]
-    others = _others(connection, tables)
-    return DatabaseCheck(
-        tuple(_table(connection, table) for table in known),
-        tuple(one for table in known for one in _columns(table, found.catalogs[table.name])),
-        tuple(found.constraints),
-        tuple(name for name in others if not _has_key(connection, name)),
-        tuple(others),
-        (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
-        tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
-        tuple(found.complaints),
-        tuple(found.to_snapshot),
-        tuple(_uncarried(connection)),
-        saved.count(connection) if saved.is_there(connection) else 0,
-    )
+        broken = broken_references(connection, tables) if looks_at_references else ()
+        return DatabaseCheck(
+            tuple(_table(connection, table) for table in known),
+            tuple(one for table in known for one in _columns(table, found.catalogs[table.name])),
+            tuple(found.constraints),
+            tuple(name for name in others if not _has_key(connection, name)),
+            tuple(others),
+            (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
+            tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
+            (*found.complaints, *([names] if names else [])),
+            tuple(found.to_snapshot),
+            tuple(_uncarried(connection)),
+            saved.count(connection) if saved.is_there(connection) else 0,
+            tuple(broken),
+        )
 
 
 def _uncarried(connection: sqlite3.Connection) -> Iterator[str]:
@@ -98,12 +85,8 @@ def _uncarried(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _table(connection: sqlite3.Connection, table: Table) -> CheckedTable:
     (rows,) = connection.execute(f"SELECT count(*) FROM {sql.name(table.name)}").fetchone()  # noqa: S608
-    triggers = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
-        " AND substr(name, 1, ?) <> ? ORDER BY name",
-        (table.name, len(PREFIX), PREFIX),
-    )
-    names = tuple(str(name) for (name,) in triggers)
+    triggers = [one for one in user_triggers(connection) if one.on == table.name.lower()]
+    names = tuple(one.name for one in triggers)
     return CheckedTable(table.name, rows, is_captured(connection, table), names)
 
 
@@ -118,12 +101,6 @@ def _columns(table: Table, catalog: Catalog) -> Iterator[CheckedColumn]:
             "stays in this database" if kind is None else STORED_AS[kind],
             column.default,
         )
-
-
-def _others(connection: sqlite3.Connection, tables: Sequence[Table]) -> list[str]:
-    """The tables of the database that are not configured."""
-    configured = {table.name.lower() for table in tables}
-    return [name for name in user_tables(connection) if name.lower() not in configured]
 
 
 def _has_key(connection: sqlite3.Connection, table: str) -> bool:

@@ -1,22 +1,26 @@
 """SQLite as a kind of database: what the command line needs of it (connectors/databases.py)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, SavedImage
+from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.live_options import LiveOptions
 from connectors.live_value import LiveAccess
-from connectors.sqlite import export as exported
-from connectors.sqlite.apply import saved_rows as saved
+from connectors.sqlite.apply.saved_rows import export as export_saved
+from connectors.sqlite.apply.saved_rows import forget as forget_saved
+from connectors.sqlite.apply.saved_rows import listed as saved_rows
 from connectors.sqlite.check import check_database
-from connectors.sqlite.export import Rows
+from connectors.sqlite.export import export
 from connectors.sqlite.install import uninstall as removal
 from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
 from connectors.sqlite.load import prepare_of
-from connectors.sqlite.schema import document, generate
+from connectors.sqlite.schema import generate
+from connectors.sqlite.schema.document import schema_in as schema_of
 from streaming.core.model.table import Table
-from streaming.core.schema.document import DatabaseSchema
+
+__all__ = ("export", "export_saved", "forget_saved", "saved_rows", "schema_of")
+"""What is offered as another module has it; the rest is below."""
 
 
 def absolute(place: str) -> str:
@@ -76,11 +80,6 @@ def check(
     )
 
 
-def schema_of(place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
-    """The schema of the file as a document."""
-    return document.schema_in(Path(place), replica, tables)
-
-
 def generated_tables(place: str, load: str | None) -> str:
     """The [[tables]] of a configuration for the file."""
     return generate.generated_tables(Path(place), prepare_of(load))
@@ -98,23 +97,3 @@ def saved_at(place: str, text: str) -> Path:
     """A file beside that of the database."""
     file = Path(place)
     return file.with_name(f"{file.name}.{text}.jsonl")
-
-
-def saved_rows(place: str) -> list[SavedImage]:
-    """The rows that are saved in the file, the oldest first."""
-    return saved.listed(Path(place))
-
-
-def export_saved(place: str, path: Path) -> int:
-    """Write them as lines of JSON to a new file; how many there are."""
-    return saved.export(Path(place), path)
-
-
-def forget_saved(place: str, last: int) -> int:
-    """Delete those up to this id; how many there were."""
-    return saved.forget(Path(place), last)
-
-
-def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
-    """Write rows into a new file, as an agent would have applied them; how many."""
-    return exported.export(file, tables, rows)

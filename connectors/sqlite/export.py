@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from connectors.agent.found import Rows
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import writers
 from streaming.core.model.change import Op
@@ -23,9 +24,6 @@ DECLARED = {
     ColumnType.TIMESTAMP: "TEXT",
 }
 """The declared type of a column, which keeps every value of its type exactly."""
-
-Rows = Iterable[tuple[str, str]]
-"""The (key, image) of the rows of a table, in canonical JSON."""
 
 
 def export(file: Path, tables: Iterable[Table], rows: Mapping[str, Rows]) -> int:

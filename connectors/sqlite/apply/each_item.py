@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from connectors.sqlite.apply.blockers import RowName, Ways
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
@@ -37,6 +36,10 @@ CODES = {
 
 RAISED = {UNIQUE: "unique", NOT_NULL: "check"}
 """What a trigger says that stands for a constraint -> the code of a refusal."""
+
+
+RowName = tuple[str, str]
+"""The table and the key of a row."""
 
 
 class UnknownTableError(WireError):
@@ -85,6 +88,48 @@ def last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
 
 
 @dataclass(slots=True)
+class Way:
+    """Which rows of a batch must move for one to be written: those in its way, and those in theirs.
+
+    `stuck`: the places of the rows that may move; `closed`: of those that have no way.
+    `needed_by`: of those that were taken out, and for which one each.
+    """
+
+    stuck: Mapping[RowName, int]
+    closed: set[int]
+    needed_by: dict[int, int | None]
+    waiting: list[int]
+    are_two_at_odds: bool = False
+
+    def others(self, place: int, in_way: set[RowName] | None) -> list[int]:
+        """The rows to take out for this one, which wait from now on; empty: there is no way.
+
+        `in_way`: the rows in its way; None: it is not known, so all that may move do.
+        """
+        known = self.stuck.keys() if in_way is None else in_way
+        places = [self.stuck[name] for name in self.stuck if name in known]
+        self.are_two_at_odds = any(other in self.needed_by for other in places)
+        movable = [p for p in places if p not in self.closed and p not in self.needed_by]
+        if in_way is not None and len(movable) < len(in_way):
+            return []
+        self.needed_by |= dict.fromkeys(movable, place)
+        self.waiting += movable
+        return movable
+
+    def close(self, place: int) -> None:
+        """Note that the way ended at a row that cannot be written: nor can those that need it.
+
+        If it is at odds with another row of the way, this way alone is closed.
+        """
+        needs: int | None = place
+        path = list[int]()
+        while needs is not None:
+            path.append(needs)
+            needs = self.needed_by[needs]
+        self.closed.update(path[-1:] if self.are_two_at_odds else path)
+
+
+@dataclass(slots=True)
 class EachItem:
     """A batch within its transaction; `refused`: place -> why an item is not applied.
 
@@ -115,11 +160,12 @@ class EachItem:
     def _write_with_others(self, places: Iterable[int]) -> bool:
         """Write those of these rows whose way can be made free; return whether some were."""
         stuck = [place for place in places if self.refused[place].code == "unique"]
-        ways = Ways({(self.items[p].table, self.items[p].key): p for p in stuck})
+        by_row = {(self.items[p].table, self.items[p].key): p for p in stuck}
+        closed = set[int]()
         with self._displaced_rows({self.items[place].table for place in stuck}):
             for place in stuck:
-                if place in self.refused and ways.is_open(place):
-                    self._write_in_its_way(place, ways)
+                if place in self.refused and place not in closed:
+                    self._write_in_its_way(place, Way(by_row, closed, {place: None}, [place]))
         return any(place not in self.refused for place in stuck)
 
     @contextmanager
@@ -131,10 +177,10 @@ class EachItem:
         for taken in opened:
             taken.close(self.connection)
 
-    def _write_in_its_way(self, root: int, ways: Ways) -> None:
+    def _write_in_its_way(self, root: int, way: Way) -> None:
         """Write a row and all that is in its way, or nothing."""
         self.connection.execute("SAVEPOINT way")
-        before, way = dict(self.refused), ways.begin(root)
+        before = dict(self.refused)
         self._try(root, RowWriter.take_out)
         while way.waiting:
             place = way.waiting[-1]
@@ -144,7 +190,7 @@ class EachItem:
             others = way.others(place, self._keys_in_way(place))
             refused = [other for other in others if self._try(other, RowWriter.take_out)]
             if refused or not others:
-                ways.close(way, place)
+                way.close(place)
                 self.connection.execute("ROLLBACK TO way")
                 self.refused = before
                 break

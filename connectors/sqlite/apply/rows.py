@@ -74,7 +74,7 @@ class RowWriter:
         if not self.taken.put_in(connection, *self._key_first(upsert, values)):
             self.write(connection, item)
         elif self.standing:
-            where = self._where(len(upsert.rest) + 1)
+            where = _has_key(self.table, len(upsert.rest) + 1)
             self.standing.check_written(connection, upsert.same, where, values, "update")
 
     def in_way(self, connection: sqlite3.Connection, item: Item, text: str) -> set[str]:
@@ -127,7 +127,7 @@ class RowWriter:
             event = "insert"
             connection.execute(upsert.insert, values)
         if self.standing:
-            where = self._where(len(values) - len(self.table.key) + 1)
+            where = _has_key(self.table, len(values) - len(self.table.key) + 1)
             self.standing.check_written(connection, upsert.same, where, values, event)
 
     def _values(self, image: str) -> dict[str, Stored]:
@@ -140,27 +140,26 @@ class RowWriter:
             raise
 
     def _exists(self, connection: sqlite3.Connection, key: list[Stored]) -> bool:
-        where = self._where(1)
+        where = _has_key(self.table, 1)
         query = f"SELECT 1 FROM {sql.name(self.table.name)} WHERE {where}"  # noqa: S608 quoted
         return connection.execute(query, key).fetchone() is not None
 
     def condition(self, key: str) -> tuple[str, list[Stored]]:
         """The condition on a row's key, with its parameters; WireError: it is none of the table."""
         values = self._values(key)
-        return self._where(1), [values[name] for name in self.table.key]
-
-    def _where(self, first: int) -> str:
-        return _has_key(self.table, first)
+        return _has_key(self.table, 1), [values[name] for name in self.table.key]
 
     def _upsert(self, columns: tuple[str, ...]) -> UpsertSql:
         table = sql.name(self.table.name)
         rest = tuple(name for name in columns if name not in self.table.key)
         names = (*rest, *self.table.key)
         set_ = rest or names
-        sets = ", ".join(self._set(name, place) for place, name in enumerate(set_, 1))
+        sets = ", ".join(
+            f"{sql.name(name)} = {self._new(name, place)}" for place, name in enumerate(set_, 1)
+        )
         named = ", ".join(map(sql.name, names))
         marks = ", ".join(f"?{place}" for place, _ in enumerate(names, 1))
-        where = self._where(len(rest) + 1)
+        where = _has_key(self.table, len(rest) + 1)
         return UpsertSql(
             rest,
             names,
@@ -168,9 +167,6 @@ class RowWriter:
             f"INSERT INTO {table} ({named}) VALUES ({marks})",  # noqa: S608 quoted
             {name: self._same(name, place) for place, name in enumerate(rest, 1)},
         )
-
-    def _set(self, name: str, place: int) -> str:
-        return f"{sql.name(name)} = {self._new(name, place)}"
 
     def _new(self, name: str, place: int) -> str:
         """The new value of a column; text that means the same value already stays as it is."""

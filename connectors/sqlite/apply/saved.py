@@ -134,12 +134,12 @@ class _Saving:
         return journal.ruv_of(text)
 
 
+@dataclass
 class _Table:
     """A table whose rows are saved."""
 
-    def __init__(self, connection: sqlite3.Connection, writer: RowWriter) -> None:
-        self.connection = connection
-        self.writer = writer
+    connection: sqlite3.Connection
+    writer: RowWriter
 
     def save_listed(self, key: str, why: str) -> list[RowAtRisk]:
         """Save the row of a key that is listed; if it is gone, nobody captured that: unlist it."""

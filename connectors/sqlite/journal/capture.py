@@ -122,17 +122,13 @@ class _Capture:
             ("delete", "DELETE", self._old_key()),
         ):
             note = cascades.statement(cascades.BEGIN, self.table.name, key)
-            name = f"{PREFIX}cascade_{verb}_{self.table.name}"
-            found[name] = (
-                f"CREATE TRIGGER {sql.name(name)} BEFORE {event} ON {self.name}"
-                f" WHEN {self._is_captured()}\nBEGIN\n  {note};\nEND"
-            )
+            found |= self._trigger("cascade", verb, event, [note])
         return found
 
     def _trigger(self, when: str, verb: str, event: str, body: Iterable[str]) -> dict[str, str]:
         name = f"{PREFIX}{when}_{verb}_{self.table.name}"
         statements = "".join(f"\n  {statement};" for statement in body)
-        timing = "BEFORE" if when == "before" else "AFTER"
+        timing = "BEFORE" if when in ("before", "cascade") else "AFTER"
         return {
             name: f"CREATE TRIGGER {sql.name(name)} {timing} {event} ON {self.name}"
             f" WHEN {self._is_captured()}\nBEGIN{statements}\nEND"
@@ -254,7 +250,7 @@ class _Capture:
         )
 
     def _capture_gone(self) -> str:
-        key = self._recorded_key()
+        key = image_sql(self.key, "r", KEY_PREFIX)
         where = f"FROM {self.replaced} r WHERE {self._gone()}"
         return self._write("delete", key, "r.image", "NULL", where)
 
@@ -268,11 +264,11 @@ class _Capture:
         was_there = "CASE WHEN r.image IS NULL THEN 'insert' ELSE 'update' END"
         return [
             writes.CLOSE,
-            _open(several),
+            _group("begin", several),
             self._capture_gone(),
             self._capture_row(was_there, "r.image"),
             *self._capture_null_key(),
-            _close(several),
+            _group("commit", several),
             *self._forget(),
         ]
 
@@ -282,7 +278,7 @@ class _Capture:
         old = image_sql(self.columns, "OLD")
         return [
             self._forget_old(),  # its delete is captured below
-            _open(several),
+            _group("begin", several),
             self._capture_gone(),
             self._capture_deleted(moved),
             self._capture_row(
@@ -290,7 +286,7 @@ class _Capture:
                 f"CASE WHEN {moved} THEN r.image ELSE {old} END",
             ),
             *self._capture_null_key(),
-            _close(several),
+            _group("commit", several),
             *self._forget(),
         ]
 
@@ -358,14 +354,7 @@ class _Capture:
 
     def _is_recorded(self, row: str, recorded: str = "r") -> str:
         """The same, to look the recorded one up: its columns have no affinity."""
-        return " AND ".join(
-            f"+{row}.{sql.name(name)} = {recorded}.{sql.name(KEY_PREFIX + name)} COLLATE {BINARY}"
-            for name in self.table.key
-        )
-
-    def _recorded_key(self) -> str:
-        """The captured key of the recorded row r."""
-        return image_sql(self.key, "r", KEY_PREFIX)
+        return self._same_recorded(f"+{row}", recorded)
 
 
 def _collides(unique: Unique) -> list[str]:
@@ -383,9 +372,5 @@ def _collided(unique: Unique, recorded: str) -> list[str]:
     ]
 
 
-def _open(condition: str) -> str:
-    return f"INSERT INTO _slackwater_capture (op) SELECT 'begin' WHERE {condition}"
-
-
-def _close(condition: str) -> str:
-    return f"INSERT INTO _slackwater_capture (op) SELECT 'commit' WHERE {condition}"
+def _group(op: str, condition: str) -> str:
+    return f"INSERT INTO _slackwater_capture (op) SELECT '{op}' WHERE {condition}"

@@ -78,17 +78,10 @@ def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
             yield record
 
 
-_FAULTY = """(instr(key, ':null') OR instr(key || ifnull(after, ''), '"as":"')
+FAULTY = """(instr(key, ':null') OR instr(key || ifnull(after, ''), '"as":"')
   OR instr(key || ifnull(after, ''), '{"bytes":"')
   OR key || ifnull(after, '') GLOB '*[^ -~]*')"""
 """A condition that every change with faults fulfils: they are nulls, in objects, or no ASCII."""
-
-
-def suspects(
-    connection: sqlite3.Connection, rid: int, first: int, last: int | None
-) -> Iterator[JournalEntry]:
-    """The changes behind `first`, up to `last`, that may have faults."""
-    return changes_behind(connection, rid, first, last, _FAULTY)
 
 
 def changes_behind(

@@ -13,8 +13,6 @@ from connectors.sqlite.journal import entries as journal
 from streaming.core.model.change import Change, Op
 from streaming.core.model.truncation import ALL_KEYS
 
-_LISTED = 'SELECT "table", key, csn, since, faults FROM _slackwater_uncarried'
-
 
 def note(connection: sqlite3.Connection, last: int | None = None) -> None:
     """List what the journal has up to this row (None: to its end), and strike out the corrected.
@@ -25,7 +23,8 @@ def note(connection: sqlite3.Connection, last: int | None = None) -> None:
         "SELECT noted, rid, EXISTS (SELECT 1 FROM _slackwater_uncarried)"
         " FROM _slackwater_position, _slackwater_origin"
     ).fetchone()
-    if is_any or any(entry.faults for entry in journal.suspects(connection, rid, first, last)):
+    suspects = journal.changes_behind(connection, rid, first, last, journal.FAULTY)
+    if is_any or any(entry.faults for entry in suspects):
         _note(connection, journal.changes_behind(connection, rid, first, last))
 
 
@@ -66,8 +65,12 @@ def faults_of(connection: sqlite3.Connection, table: str, key: str) -> str | Non
 
 def listed(connection: sqlite3.Connection, rows_max: int = -1) -> Iterator[UncarriedRow]:
     """The rows of the list, the oldest first; -1: all."""
-    query = f"{_LISTED} ORDER BY since, rowid LIMIT ?"
-    for row in connection.execute(query, (rows_max,)):
+    rows = connection.execute(
+        'SELECT "table", key, csn, since, faults FROM _slackwater_uncarried'
+        " ORDER BY since, rowid LIMIT ?",
+        (rows_max,),
+    )
+    for row in rows:
         yield UncarriedRow(*row)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 
 from connectors.agent.found import ConstraintKind, TableConstraint
 from connectors.sqlite import sql
+from connectors.sqlite.schema.create_table import check_conditions
 from connectors.sqlite.schema.references import references_of
 from streaming.core.model.table import Table
 
@@ -58,18 +59,3 @@ def _foreign(connection: sqlite3.Connection, table: Table) -> list[TableConstrai
         TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, one.columns, one.text)
         for one in references_of(connection, table.name)
     ]
-
-
-def check_conditions(create: str) -> list[str]:
-    """The conditions of a CREATE TABLE statement's CHECK constraints, with their parentheses."""
-    found, depth, condition, before = list[str](), 0, "", ""
-    for part in sql.tokens(create):
-        if depth or (part == "(" and before.upper() == "CHECK"):
-            depth += {"(": 1, ")": -1}.get(part, 0)
-            condition += " " if sql.is_blank(part) else part
-        if condition and not depth:
-            found.append(condition)
-            condition = ""
-        if not sql.is_blank(part):
-            before = part
-    return found

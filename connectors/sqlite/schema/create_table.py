@@ -25,6 +25,13 @@ def column_texts(create: str) -> dict[str, ColumnText]:
     return found
 
 
+def check_conditions(create: str) -> list[str]:
+    """The conditions of a CREATE TABLE statement's CHECK constraints, with their parentheses."""
+    words = sql.tokens(create)
+    places = [place for place, word in enumerate(words) if word.upper() == "CHECK"]
+    return [_text(_first_parentheses(words[place + 1 :])) for place in places]
+
+
 def index_parts(create: str) -> tuple[list[str], str | None]:
     """The columns and expressions of a CREATE INDEX statement, and its condition."""
     words = sql.tokens(create)

@@ -9,9 +9,9 @@ from connectors.sqlite import sql
 from connectors.sqlite.connections import reading
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.schema.catalog import BINARY, columns_of
-from connectors.sqlite.schema.constraints import check_conditions
 from connectors.sqlite.schema.create_table import (
     ColumnText,
+    check_conditions,
     column_texts,
     index_parts,
     trigger_event,
@@ -38,7 +38,7 @@ STORAGES = {
 _NO_TEXT = ColumnText(None, None, is_autoincrement=False)
 
 
-def schema_in(database: Path, replica: str, tables: Iterable[Table]) -> DatabaseSchema:
+def schema_in(database: str | Path, replica: str, tables: Iterable[Table]) -> DatabaseSchema:
     """The schema of a database file, which is only read; StateError if there is none."""
     with reading(database) as connection:
         return database_schema(connection, replica, [one.name for one in tables])

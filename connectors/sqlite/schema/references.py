@@ -37,10 +37,10 @@ class Reference:
         return f"FOREIGN KEY ({', '.join(self.columns)}) REFERENCES {self.parent}{there}"
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """What it does by itself to rows of its table."""
+    def actions(self) -> tuple[tuple[str, str], ...]:
+        """What it does by itself to rows of its table, each with the event of the parent's row."""
         on = (("DELETE", self.on_delete), ("UPDATE", self.on_update))
-        return tuple(f"ON {event} {action}" for event, action in on if action in _ACTIONS)
+        return tuple((event, action) for event, action in on if action in _ACTIONS)
 
 
 def references(connection: sqlite3.Connection) -> list[Reference]:
@@ -88,9 +88,10 @@ def _is_warned_of(one: Reference, replicated: Collection[str]) -> bool:
 
 def _warning(one: Reference, replicated: Collection[str]) -> str:
     about = f"table {one.table}: {one.text}"
+    acts = " ".join(f"ON {event} {action}" for event, action in one.actions)
     if one.table.lower() in replicated:
         return (
-            f"{about} {' '.join(one.actions)}: the agent does not run it, because it ran where the"
+            f"{about} {acts}: the agent does not run it, because it ran where the"
             f" parent was written, and is replicated from there; a row that another replica gave"
             f" the parent meanwhile stays, and refers to nothing (`slackwater agent check --rows`)"
         )
@@ -100,24 +101,21 @@ def _warning(one: Reference, replicated: Collection[str]) -> str:
             f" applies: rows of it refer to nothing once another replica deletes their parent"
         )
     return (
-        f"{about} {' '.join(one.actions)}: this table is not configured, and the agent does not run"
+        f"{about} {acts}: this table is not configured, and the agent does not run"
         f" it when it applies: {_consequence(one)}; configure the table, or give {one.parent} a"
         f" trigger, which does fire then: {_triggers(one)}"
     )
 
 
 def _consequence(one: Reference) -> str:
-    kinds = [
-        *(["deletes the row that they refer to"] if one.on_delete in _ACTIONS else []),
-        *(["gives it another key"] if one.on_update in _ACTIONS else []),
-    ]
-    return f"its rows stay as they are when another replica {' or '.join(kinds)}"
+    kinds = {"DELETE": "deletes the row that they refer to", "UPDATE": "gives it another key"}
+    does = " or ".join(kinds[event] for event, _ in one.actions)
+    return f"its rows stay as they are when another replica {does}"
 
 
 def _triggers(one: Reference) -> str:
     """The triggers that do what the actions would."""
-    on = (("DELETE", one.on_delete), ("UPDATE", one.on_update))
-    return " and ".join(_trigger(one, event, does) for event, does in on if does in _ACTIONS)
+    return " and ".join(_trigger(one, event, action) for event, action in one.actions)
 
 
 def _trigger(one: Reference, event: str, action: str) -> str:
