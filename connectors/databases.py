@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import KINDS
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table

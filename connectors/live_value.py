@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from connectors.file_mark import FileMark, mark_of
 from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import HubError
 
@@ -17,6 +16,24 @@ LOOK_S = 2.0
 """How often the files are looked at, at most."""
 
 Value = TypeVar("Value")
+
+
+class FileMark(NamedTuple):
+    """Where a file is, and what its file system says of it; a link is followed."""
+
+    file: Path
+    inode: int
+    bytes: int
+    changed_ns: int
+
+
+def mark_of(file: Path) -> FileMark | None:
+    """The mark of a file as it is now; None: it cannot be seen."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return FileMark(file, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 class LiveValue(Generic[Value]):

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-from connectors.file_mark import FileMark, mark_of
+from connectors.live_value import FileMark, mark_of
 from streaming.core.access.port_access import PortAccess
 
 
@@ -16,8 +16,20 @@ def server_context(access: PortAccess) -> ssl.SSLContext | None:
     """
     if access.certificate is None or access.key is None:
         return None
-    context = _read(access, access.certificate, access.key)
-    context.sni_callback = _Renewal(access, access.certificate, access.key, context).renew
+    certificate, key = access.certificate, access.key
+    context = current = _read(access, certificate, key)
+    marks = _marks(access)
+
+    def renew(connection: ssl.SSLObject | ssl.SSLSocket, *_: object) -> None:
+        """At the beginning of each handshake; files that are half written change nothing."""
+        nonlocal current, marks
+        found = _marks(access)
+        if found != marks:
+            with contextlib.suppress(OSError):
+                current, marks = _read(access, certificate, key), found
+        connection.context = current
+
+    context.sni_callback = renew
     return context
 
 
@@ -30,27 +42,12 @@ def _read(access: PortAccess, certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
-class _Renewal:
-    """Gives each connection the certificate as it is in its files then."""
+def _marks(access: PortAccess) -> list[FileMark | None]:
+    return [mark_of(file) for file in _files(access)]
 
-    def __init__(
-        self, access: PortAccess, certificate: Path, key: Path, context: ssl.SSLContext
-    ) -> None:
-        self._access, self._certificate, self._key = access, certificate, key
-        self._context, self._marks = context, self._marked()
 
-    def renew(self, connection: ssl.SSLObject | ssl.SSLSocket, *_: object) -> None:
-        """Called at the beginning of each handshake; files that are half written change nothing."""
-        marks = self._marked()
-        if marks != self._marks:
-            with contextlib.suppress(OSError):
-                self._context = _read(self._access, self._certificate, self._key)
-                self._marks = marks
-        connection.context = self._context
-
-    def _marked(self) -> list[FileMark | None]:
-        files = (self._certificate, self._key, self._access.client_ca)
-        return [mark_of(file) for file in files if file is not None]
+def _files(access: PortAccess) -> list[Path]:
+    return [one for one in (access.certificate, access.key, access.client_ca) if one is not None]
 
 
 def tls_faults(access: PortAccess) -> Iterator[str]:
@@ -58,5 +55,5 @@ def tls_faults(access: PortAccess) -> Iterator[str]:
     try:
         server_context(access)
     except OSError as error:
-        files = [str(one) for one in (access.certificate, access.key, access.client_ca) if one]
-        yield f"http.certificate, http.key or http.client_ca ({', '.join(files)}): {error}"
+        files = ", ".join(map(str, _files(access)))
+        yield f"http.certificate, http.key or http.client_ca ({files}): {error}"

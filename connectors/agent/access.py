@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from connectors.agent.settings import AgentSettings
-from connectors.kafka.live_options import LiveOptions
-from connectors.kafka.options import client_options, principal_of
+from connectors.kafka.options import LiveOptions, client_options, principal_of
 from connectors.kafka.topics import Topics
 from streaming.core.access.rights import REMEDY, agent_rights, lacking, lacking_text
 from streaming.core.model.errors import HubError

@@ -12,7 +12,7 @@ from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
 from connectors.failure import write_failure
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from connectors.logs import configure_logs
 from connectors.trusted_file import check_trusted

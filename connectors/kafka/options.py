@@ -1,9 +1,12 @@
 """Kafka's options: one set of plain names for Spark, the hub's producer and Python clients."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from connectors.kafka.certificates import OPTIONS as CERTIFICATES
+from connectors.live_value import LiveValue
 from streaming.core.model.errors import ConfigError
 
 REQUEST_BYTES_MAX = 32 * 2**20
@@ -44,6 +47,28 @@ _LIBRDKAFKA_NAMES = {
     "ssl_keyfile": "ssl.key.location",
     "ssl_password": "ssl.key.password",
 }
+
+
+class LiveOptions(LiveValue[Mapping[str, str]]):
+    """The options of clients of Kafka, read again when a file that they come from is changed.
+
+    A password or a certificate is changed while a process runs, and who opens a connection then
+    takes the new one. The certificates that they name are looked at too: a client reads those by
+    itself, but only when it is opened.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, str],
+        read: Callable[[], Mapping[str, str]] | None = None,
+        files: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
+        super().__init__(
+            "kafka.options",
+            options,
+            read or (lambda: options),
+            lambda of: [*files(), *(Path(of[one]) for one in CERTIFICATES if one in of)],
+        )
 
 
 def source_options(bootstrap: str, options: Mapping[str, str]) -> dict[str, str]:

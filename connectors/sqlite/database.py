@@ -5,7 +5,7 @@ from pathlib import Path
 
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn
 from connectors.agent.settings import AgentSettings
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from connectors.sqlite.apply.saved_rows import export as export_saved
 from connectors.sqlite.apply.saved_rows import forget as forget_saved
@@ -48,9 +48,10 @@ def name_warnings(names: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 def run_agent(settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
     """Run the agent until SIGTERM or SIGINT; its exit code."""
-    from connectors.sqlite import run  # noqa: PLC0415  # it imports Kafka's client
+    from connectors.agent.process import run_process  # noqa: PLC0415  # it imports Kafka's client
+    from connectors.sqlite.run import open_store  # noqa: PLC0415  # as above
 
-    return run.run_agent(settings, options, readers)
+    return run_process(settings, options, readers, open_store)
 
 
 def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:

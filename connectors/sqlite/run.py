@@ -10,11 +10,9 @@ from connectors.agent.access import KafkaAccess
 from connectors.agent.found import IsKnown, KnownOwn
 from connectors.agent.outage import Outage
 from connectors.agent.own_topic import compare
-from connectors.agent.process import run_process
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, TopicReader
-from connectors.kafka.live_options import LiveOptions
-from connectors.live_value import LiveAccess
+from connectors.kafka.options import LiveOptions
 from connectors.sqlite.file import exclusive
 from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.journal.entries import JournalBound
@@ -23,24 +21,15 @@ from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import ConfigError
 
 
-def run_agent(settings: AgentSettings, options: LiveOptions, readers: LiveAccess) -> int:
-    """Run the agent until SIGTERM or SIGINT; its exit code, 1 with the reason if it failed."""
-    return run_process(settings, options, readers, open_store)
-
-
-def file_of(settings: AgentSettings) -> Path:
-    """The file of the replica's database."""
-    return Path(settings.database.place)
-
-
 @contextmanager
 def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
     """The replica's database, closed at the end; StateError if another agent has it open."""
+    file = Path(settings.database.place)
     with (
-        exclusive(file_of(settings)),
+        exclusive(file),
         closing(
             SqliteStore.open(
-                file_of(settings),
+                file,
                 settings.rid,
                 settings.tables,
                 record_bytes=settings.record_bytes,
@@ -61,7 +50,7 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
     `known`: what the hub knows of the replica, which its topic may hold no more. The rows that the
     hub does not have so are saved at the path.
     """
-    if not (file := file_of(settings)).exists():
+    if not (file := Path(settings.database.place)).exists():
         raise ConfigError(
             f"there is no database {file}: correct its path, or create it with its tables first"
         )

@@ -18,8 +18,7 @@ from pyspark.errors import PySparkException
 
 from checkpoints.commit.last_poll import note_away
 from connectors.kafka.client_errors import ClientFault, fault_of, refused_text
-from connectors.kafka.live_options import LiveOptions
-from connectors.kafka.options import principal_of
+from connectors.kafka.options import LiveOptions, principal_of
 from connectors.kafka.topics import Topics
 from streaming.config.config import Config
 from streaming.config.rights import HUB, needed_rights

@@ -12,7 +12,7 @@ from checkpoints.commit.lock import only_hub, start_again
 from checkpoints.config import documents
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config

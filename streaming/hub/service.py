@@ -23,8 +23,7 @@ from checkpoints.maintenance.background import Maintenance
 from checkpoints.maintenance.pins import keep_pinned
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore, storage_errors
-from connectors.kafka.live_options import LiveOptions
-from connectors.kafka.options import principal_of
+from connectors.kafka.options import LiveOptions, principal_of
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier
 from streaming.carriers.offsets import end_offsets

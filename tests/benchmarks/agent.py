@@ -17,7 +17,7 @@ from connectors.agent.loop import Agent
 from connectors.agent.outage import Outage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.kafka.sink import UpdatesSink
 from connectors.kafka.topics import ensure_topics
 from connectors.sqlite.run import open_store

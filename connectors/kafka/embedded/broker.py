@@ -265,7 +265,8 @@ def _format(folder: Path, passwords: Mapping[str, str]) -> None:
     shutil.rmtree(folder / "data", ignore_errors=True)  # of a format that did not end
     cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
     arguments = ["--cluster-id", cluster, "--config", str(_settings(folder))]
-    arguments += [word for login in passwords.items() for word in _added_user(*login)]
+    for user, password in passwords.items():
+        arguments += ["--add-scram", f'SCRAM-SHA-512=[name="{user}",password="{password}"]']
     file = folder / "format.new"
     file.touch(mode=0o600)
     file.write_text("\n".join(arguments), encoding="utf-8")
@@ -275,11 +276,6 @@ def _format(folder: Path, passwords: Mapping[str, str]) -> None:
     if done.returncode:
         tail = (done.stdout + done.stderr).strip()[-2000:]
         raise BrokerError(f"the broker's folder {folder} could not be formatted:\n{tail}")
-
-
-def _added_user(user: str, password: str) -> tuple[str, str]:
-    """The arguments with which StorageTool makes a user."""
-    return "--add-scram", f'SCRAM-SHA-512=[name="{user}",password="{password}"]'
 
 
 def _class_path() -> tuple[str, str, str]:

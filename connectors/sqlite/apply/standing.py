@@ -6,7 +6,7 @@ change or delete the row that was written. Neither is an error of SQLite's.
 # ruff: noqa: S608 every name is quoted
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.sqlite import sql
@@ -66,8 +66,5 @@ class StandingCheck:
         likely = [one for one in fired if one.ignores] or fired
         if not likely:
             return f"a trigger {on} prevents it"
-        return f"{_names(likely)} {on} prevents it; give it a condition that lets this row pass"
-
-
-def _names(triggers: Iterable[UserTrigger]) -> str:
-    return " or ".join(f"trigger {one.name}" for one in triggers)
+        names = " or ".join(f"trigger {one.name}" for one in likely)
+        return f"{names} {on} prevents it; give it a condition that lets this row pass"

@@ -52,7 +52,8 @@ def install(
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         names = [table.name for table in wanted]
         snapshot.begin(connection, names if takes_snapshot else found.to_snapshot)
-        uncaptured.begin(connection, _now_lost(connection, wanted), names)
+        lost = [table.name for table in wanted if lost_triggers(connection, table)]
+        uncaptured.begin(connection, lost, names)  # their triggers are about to be made again
         objects_wanted = CAPTURE | INDEXES
         parents = acting_parents(connection, wanted)
         for table in wanted:
@@ -61,11 +62,6 @@ def install(
         _apply_schema(connection, objects_wanted)
         _check_compiled(connection, wanted)
     return found
-
-
-def _now_lost(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:
-    """The tables that have lost triggers, which are about to be made again."""
-    return [table.name for table in tables if lost_triggers(connection, table)]
 
 
 def _check_compiled(connection: sqlite3.Connection, tables: Iterable[Table]) -> None:

@@ -135,14 +135,10 @@ def find(connection: sqlite3.Connection, record: Change | Commit | Snapshot) -> 
         (record.csn,),
     ).fetchone()
     if row is None:
-        return 0 if _is_trimmed(connection, record) else None
+        (trimmed,) = connection.execute("SELECT trimmed_csn FROM _slackwater_position").fetchone()
+        return 0 if trimmed is not None and record.csn <= trimmed else None
     found = _entry(row, record.rid)
     return found.id if found.record == record else None
-
-
-def _is_trimmed(connection: sqlite3.Connection, change: Change) -> bool:
-    (trimmed,) = connection.execute("SELECT trimmed_csn FROM _slackwater_position").fetchone()
-    return trimmed is not None and change.csn <= trimmed
 
 
 def holds(connection: sqlite3.Connection, entry: JournalEntry, rid: int) -> bool:

@@ -21,17 +21,13 @@ def reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
     started), gets new ones: the old ones were never published.
     """
     with atomic(connection):
-        return _reconcile(connection, past)
-
-
-def _reconcile(connection: sqlite3.Connection, past: OwnTopic) -> str | None:
-    connection.execute(
-        "UPDATE _slackwater_position SET published = max(published, ?)", (past.found,)
-    )
-    move_past(connection, past)
-    if _is_overtaken(connection, past):
-        _renumber(connection, past.opno)
-    return _own(connection, past)
+        connection.execute(
+            "UPDATE _slackwater_position SET published = max(published, ?)", (past.found,)
+        )
+        move_past(connection, past)
+        if _is_overtaken(connection, past):
+            _renumber(connection, past.opno)
+        return _own(connection, past)
 
 
 def move_past(connection: sqlite3.Connection, past: OwnTopic) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import PREFIX
-from connectors.sqlite.schema.catalog import BINARY, Catalog, Unique
+from connectors.sqlite.schema.catalog import BINARY, Catalog
 from streaming.core.model.table import Table
 
 UNIQUE = "UNIQUE constraint failed"
@@ -57,9 +57,8 @@ def _refusals(table: Table, catalog: Catalog, event: str) -> Iterator[str]:
         same = (f"x.{n} = OLD.{n} COLLATE {BINARY}" for n in map(sql.name, table.key))
         there = f" AND NOT ({' AND '.join(same)})"
     for unique in catalog.declared:
-        if all(catalog.columns[part.name].is_rowid for part in unique) and not _is_sent(
-            unique, table
-        ):
+        is_sent = all(part.name in table.columns for part in unique)
+        if not is_sent and all(catalog.columns[part.name].is_rowid for part in unique):
             continue  # SQLite chooses a free one
         equal = " AND ".join(
             f"x.{sql.name(part.name)} = NEW.{sql.name(part.name)}"
@@ -71,10 +70,6 @@ def _refusals(table: Table, catalog: Catalog, event: str) -> Iterator[str]:
     for column in catalog.columns.values():
         if column.not_null:
             yield _refusal(NOT_NULL, table, [column.name], f"NEW.{sql.name(column.name)} IS NULL")
-
-
-def _is_sent(unique: Unique, table: Table) -> bool:
-    return all(part.name in table.columns for part in unique)
 
 
 def _refusal(what: str, table: Table, columns: list[str], condition: str) -> str:

@@ -97,10 +97,8 @@ def timestamp_text(text: str) -> str | None:
 
 def time_form(text: str) -> TimeForm | None:
     """The form in which a time is written; None: the text is none."""
-    if timestamp_text(text) is None:
-        return None
     found = _TIME.fullmatch(text.strip(" "))
-    if found is None:
+    if found is None or timestamp_text(text) is None:
         return None
     _, separator, _, second, fraction, zone = found.groups(default="")
     zone = zone if zone in ("", "Z") else "+00:00"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from streaming.config.config import Config
 from streaming.config.sources.load import load

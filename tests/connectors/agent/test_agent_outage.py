@@ -14,7 +14,7 @@ from connectors.agent.access import KafkaAccess
 from connectors.agent.outage import REFUSED_TIME, Outage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.kafka.client_errors import ClientFault
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 
 AWAY = "no acknowledgement"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from connectors import live_value
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from streaming.config.sources.live import live_options as of_configuration
 from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError

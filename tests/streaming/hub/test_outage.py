@@ -7,7 +7,7 @@ import pytest
 from kafka.errors import KafkaTimeoutError, SaslAuthenticationFailedError
 
 from connectors.kafka.client_errors import ClientFault
-from connectors.kafka.live_options import LiveOptions
+from connectors.kafka.options import LiveOptions
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import HubError, OvertakenError, PublishError, SourceError
