@@ -141,7 +141,6 @@ def _module(jars: Sequence[Jar]) -> str:
 
 
 def _ivy() -> Path:
-    """The Ivy that pyspark ships."""
     found = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not found:
         raise JarsError(f"no Ivy in {pyspark_jars()}: install pyspark again with make setup")

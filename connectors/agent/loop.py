@@ -240,11 +240,14 @@ class Agent:
             self.is_busy = True
 
     def check_schema(self) -> None:
-        """Let the store compare the schema with the configuration, and count, every second."""
+        """Every second let the store compare the schema, publish what is new in it, and count."""
         now_s = time.monotonic()
         if now_s - self.schema_checked_s >= SCHEMA_CHECK_S:
             self.store.check_schema()
-            self._publish_schema()
+            schema = self.store.unpublished_schema()
+            if schema is not None:
+                self._publish_record(schema)
+                self.store.mark_schema_published(schema)
             self.counts.backlog, self.counts.covers = (
                 self.store.backlog(),
                 self.store.position.covers,
@@ -334,7 +337,6 @@ class Agent:
         return self.store.unpublished(PUBLISH_ROWS, PUBLISH_BYTES)
 
     def _publish_entries(self, entries: list[JournalEntry], session: str) -> None:
-        """Publish journal entries in order, then mark them."""
         csns = _csns(entries)
         self._watch_clocks(csns)
         self.handed, self.own_csn = entries[-1].id, max([self.own_csn, *csns[-1:]])
@@ -351,13 +353,6 @@ class Agent:
         """Name the clocks that are ahead before the hub refuses what they made."""
         for finding in self.watch.look(csns, self.clock_ms()):
             log.warning(finding)
-
-    def _publish_schema(self) -> None:
-        """Publish what the database declares, if that is news in this process."""
-        schema = self.store.unpublished_schema()
-        if schema is not None:
-            self._publish_record(schema)
-            self.store.mark_schema_published(schema)
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])

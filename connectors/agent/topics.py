@@ -249,7 +249,6 @@ class ChangesTopic:
         return self.producer
 
     def _is_outdated(self) -> bool:
-        """Return whether Kafka's options were changed since the producer was opened."""
         return self.options_number != self.outage.access.options.number
 
 

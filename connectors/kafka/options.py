@@ -187,7 +187,6 @@ def principal_of(options: Mapping[str, str]) -> str:
 
 
 def _login(jaas: str) -> dict[str, str]:
-    """User name and password of a JAAS line."""
     pairs = dict(re.findall(r'\b(username|password)\s*=\s*"([^"]*)"', jaas))
     if len(pairs) < 2:
         raise ConfigError(

@@ -112,7 +112,6 @@ class UpdatesSink:
         self._producer.purge()
 
     def _delivered(self, topic: str, key: bytes, error: KafkaError | None, _: Message) -> None:
-        """The delivery report of a record."""
         if error is not None:
             self._undelivered(topic, key, error)
 

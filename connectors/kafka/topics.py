@@ -226,8 +226,6 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class _TopicSettings:
-    """The settings of a topic that matter to the hub."""
-
     name: str
     partitions: int
     cleanup: str

@@ -90,6 +90,5 @@ def filter_of(rule: ACL) -> ACLFilter:
 
 
 def _check(faults: Iterable[str]) -> None:
-    """SourceError if there are faults."""
     if found := list(faults):
         raise SourceError("Kafka did not set users and rights: " + "; ".join(found))

@@ -63,6 +63,7 @@ def apply_batch(
                 f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
                 " does not know: upgrade it"
             )
+    # ended: place -> the refusal that ended a transaction, or of a truncate
     items, ended = list[Item](), dict[int, Refused]()
     is_careful, splits = False, False
     while True:
@@ -75,10 +76,14 @@ def apply_batch(
             if found != items:  # somebody wrote before this transaction began, or it splits now
                 items, ended = found, {}
             at_risk = saved.save(connection, writers, items)
-            if is_careful:
-                refused = _write_each(connection, writers, batch.hub_epoch, items, ended)
-            else:
-                refused = _write_all(connection, writers, items)
+            refused: dict[int, Refused] | None = None
+            try:
+                if is_careful:
+                    refused = EachItem(connection, writers, batch.hub_epoch, items, ended).write()
+                else:
+                    refused = _write_all(connection, writers, items)
+            except StartAgainError as error:
+                ended[error.place] = error.refusal
             if refused is not None:
                 lacking = _lacking(items, refused)
                 gone = saved.forget_standing(connection, at_risk)
@@ -118,24 +123,6 @@ def _write_all(
                 raise
             return None
     return {}
-
-
-def _write_each(
-    connection: sqlite3.Connection,
-    writers: Mapping[str, RowWriter],
-    hub_epoch: int,
-    items: Sequence[Item],
-    ended: dict[int, Refused],
-) -> dict[int, Refused] | None:
-    """Write each item by itself; what is refused, or None: start again.
-
-    `ended`: place -> the refusal that ended a transaction, or of a truncate.
-    """
-    try:
-        return EachItem(connection, writers, hub_epoch, items, ended).write()
-    except StartAgainError as error:
-        ended[error.place] = error.refusal
-        return None
 
 
 def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
@@ -182,7 +169,6 @@ def _end(
 def _move_past(
     connection: sqlite3.Connection, items: Iterable[Item], clock_ms: int, max_skew_s: int
 ) -> None:
-    """Move the generator past the CSNs of these items."""
     rid, time_s, sequence = connection.execute(
         "SELECT rid, time_s, sequence FROM _slackwater_origin"
     ).fetchone()

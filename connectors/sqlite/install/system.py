@@ -37,7 +37,7 @@ TABLES = {
   prim_csn TEXT,  -- of the open group
   record_bytes INTEGER NOT NULL DEFAULT 1000000,
   journal_mode TEXT,  -- the database's before it was a replica
-  statement INTEGER NOT NULL DEFAULT 0,  -- from here on: see open_writes.py
+  statement INTEGER NOT NULL DEFAULT 0,  -- from here on: see capture.py
   statement_ms INTEGER NOT NULL DEFAULT 0,
   open_writes INTEGER NOT NULL DEFAULT 0
 )""",

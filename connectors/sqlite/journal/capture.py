@@ -4,8 +4,8 @@ A trigger captures the row as stored: another trigger may have changed it meanwh
 deletes rows for which no trigger fires (unless recursive_triggers is on), so a BEFORE trigger
 records the rows that a write could replace, and the AFTER trigger captures a delete of each that is
 gone. In between a trigger of the user's, or a foreign key's action, may write the same table, and
-so bring a row in the way: while another write is open (open_writes.py), what is recorded stays, and
-each row that is written is recorded too. No trigger makes a statement fail: a value that is not of
+so bring a row in the way: while another write is open, what is recorded stays, and each row that is
+written is recorded too. No trigger makes a statement fail: a value that is not of
 its column's type is captured as it is, and image.py finds out what it means.
 """
 # ruff: noqa: S608 every name is quoted, every expression is our own
@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from connectors.sqlite import sql
 from connectors.sqlite.install import cascades
 from connectors.sqlite.install.system import PREFIX
-from connectors.sqlite.journal import open_writes as writes
 from connectors.sqlite.schema.catalog import BINARY, Catalog, Unique, UniqueColumn
 from connectors.sqlite.values.columns import image_sql
 from streaming.core.model.table import Table
@@ -35,6 +34,28 @@ CAPTURING_EVENTS = (
     "after_delete",
 )
 """Parts of the names of the triggers without which a write is not captured, or not as it was."""
+
+
+# How many rows a statement is writing at a moment: a trigger may write others before it is done.
+# The BEFORE trigger of a row opens a write and its AFTER trigger closes one. A row that is left out
+# behind its BEFORE trigger (OR IGNORE, an upsert) stays open, so the count may be too high, and
+# never too low. Every statement starts anew: SQLite's clock stands still within one. Two within a
+# millisecond count as one, which is too high again.
+
+_SAME_MS = f"statement_ms = {sql.NOW_MS}"
+
+OPEN_WRITE = f"""UPDATE _slackwater_origin SET
+    open_writes = CASE WHEN {_SAME_MS} THEN open_writes + 1 ELSE 1 END,
+    statement = CASE WHEN {_SAME_MS} THEN statement ELSE statement + 1 END,
+    statement_ms = {sql.NOW_MS}"""
+CLOSE_WRITE = "UPDATE _slackwater_origin SET open_writes = open_writes - 1"
+
+STATEMENT = "(SELECT statement FROM _slackwater_origin)"
+"""The number of the statement that runs."""
+DONE = "(SELECT statement FROM _slackwater_origin WHERE open_writes = 0)"
+"""The same if it is writing no other row; else null."""
+IS_OPEN = "EXISTS (SELECT 1 FROM _slackwater_origin WHERE open_writes > 0)"
+"""A condition: it is writing another row."""
 
 
 def triggers(table: Table, catalog: Catalog, *, has_actions: bool = False) -> dict[str, str]:
@@ -57,8 +78,6 @@ def row_images(table: Table, catalog: Catalog, *others: str) -> str:
 
 
 class _Capture:
-    """The SQL of one table."""
-
     def __init__(self, table: Table, catalog: Catalog, *, has_actions: bool) -> None:
         self.has_actions = has_actions
         self.table = table
@@ -85,7 +104,7 @@ class _Capture:
                 update,
                 self._of_one(self._updated(), self._old_key(), cascades.END_FIRST),
             ),
-            **self._trigger("done", "update", unique_update, [writes.CLOSE]),
+            **self._trigger("done", "update", unique_update, [CLOSE_WRITE]),
             **self._trigger(
                 "after", "delete", "DELETE", self._of_one(self._deleted(), self._old_key())
             ),
@@ -182,8 +201,8 @@ class _Capture:
         but = f" AND NOT ({self._same('x', but_not)})" if but_not else ""
         noted = f"NOT EXISTS (SELECT 1 FROM {self.replaced} r WHERE {self._is_recorded('x')})"
         return [
-            writes.OPEN,
-            f"DELETE FROM {self.replaced} WHERE statement < {writes.THIS}",
+            OPEN_WRITE,
+            f"DELETE FROM {self.replaced} WHERE statement < {STATEMENT}",
             *(
                 self._record(f"{' AND '.join(_collides(unique))}{but} AND {noted}")
                 for unique in self._in_way()
@@ -198,7 +217,7 @@ class _Capture:
         if self.catalog.has_null_keys:
             where += f" AND NOT ({self._has_null_key('x')})"
         return (
-            f"INSERT INTO {self.replaced} SELECT {keys}{uniques}, {image}, {writes.THIS}"
+            f"INSERT INTO {self.replaced} SELECT {keys}{uniques}, {image}, {STATEMENT}"
             f" FROM {self.name} x WHERE {where}"
         )
 
@@ -230,7 +249,7 @@ class _Capture:
         Where only the key is unique, what takes a row's place has its key: no row is gone.
         """
         forget = [
-            f"DELETE FROM {self.replaced} WHERE statement = {writes.DONE}",
+            f"DELETE FROM {self.replaced} WHERE statement = {DONE}",
             f"DELETE FROM {self.replaced} WHERE {self._is_recorded('NEW', self.replaced)}",
         ]
         key = {UniqueColumn(name, BINARY) for name in self.table.key}
@@ -239,7 +258,7 @@ class _Capture:
         return [
             *forget,
             f"DELETE FROM {self.replaced} WHERE {self._gone(self.replaced)}",
-            self._record(f"{self._same('x', 'NEW')} AND {writes.IS_OPEN}"),
+            self._record(f"{self._same('x', 'NEW')} AND {IS_OPEN}"),
         ]
 
     def _forget_old(self) -> str:
@@ -263,7 +282,7 @@ class _Capture:
         several = self._is_any_gone()
         was_there = "CASE WHEN r.image IS NULL THEN 'insert' ELSE 'update' END"
         return [
-            writes.CLOSE,
+            CLOSE_WRITE,
             _group("begin", several),
             self._capture_gone(),
             self._capture_row(was_there, "r.image"),

@@ -7,7 +7,7 @@ with the topic it is enough to know the largest CSN and opno of it.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from connectors.agent.contract import JournalEntry
 from connectors.sqlite import sql
@@ -219,17 +219,7 @@ def write_refused(
         "INSERT INTO _slackwater_journal"
         ' (at, kind, epoch, session, hub_epoch, csn, "table", key, code, text)'
         " VALUES (?, 'refused', ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            at_ms,
-            epoch,
-            session,
-            refused.hub_epoch,
-            refused.csn,
-            refused.table,
-            refused.key,
-            refused.code,
-            refused.text,
-        ),
+        (at_ms, epoch, session, *astuple(refused)),
     )
 
 

@@ -129,6 +129,13 @@ def user_tables(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
+def create_statement(connection: sqlite3.Connection, table: str) -> str:
+    """The CREATE statement of a table; "" if there is none."""
+    query = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)"
+    (create,) = connection.execute(query, (table,)).fetchone() or ("",)
+    return str(create)
+
+
 def _check_is_table(connection: sqlite3.Connection, table: Table) -> tuple[bool, bool]:
     """Whether the table has no rowid, and whether it is strict."""
     kind = connection.execute(
@@ -202,7 +209,6 @@ def _unique_indexes(connection: sqlite3.Connection, table: Table) -> _UniqueInde
 
 
 def _condition(connection: sqlite3.Connection, index: str) -> str | None:
-    """The condition of a partial index."""
     query = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?"
     return index_parts(connection.execute(query, (index,)).fetchone()[0])[1]
 

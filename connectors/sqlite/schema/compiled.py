@@ -53,10 +53,10 @@ class _Stand:
 
     def add(self, kind: str, name: str) -> None:
         if kind == "function":
-            self.connection.create_function(name, -1, _no_value, deterministic=True)
+            self.connection.create_function(name, -1, lambda *_: None, deterministic=True)
             self.functions.append(name)
         else:
-            self.connection.create_collation(name, _as_equal)
+            self.connection.create_collation(name, lambda *_: 0)
             self.collations.append(name)
 
     def remove(self) -> None:
@@ -64,14 +64,6 @@ class _Stand:
             self.connection.create_window_function(name, -1, None)
         for name in self.collations:
             self.connection.create_collation(name, None)
-
-
-def _no_value(*_: object) -> None:
-    return None
-
-
-def _as_equal(_: str, __: str) -> int:
-    return 0
 
 
 def compile_faults(connection: sqlite3.Connection, table: Table, *more: str) -> CompileFaults:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import PREFIX
-from connectors.sqlite.schema.catalog import BINARY, Catalog
+from connectors.sqlite.schema.catalog import BINARY, Catalog, create_statement
 from streaming.core.model.table import Table
 
 UNIQUE = "UNIQUE constraint failed"
@@ -22,7 +22,9 @@ NOT_NULL = "NOT NULL constraint failed"
 
 def keep_to_abort(connection: sqlite3.Connection, table: Table, catalog: Catalog) -> None:
     """Let this connection's applied rows fail where they break a constraint with such a clause."""
-    for event in ("insert", "update") if _has_clause(connection, table) else ():
+    words = sql.words(create_statement(connection, table.name))
+    has_clause = ("on", "conflict") in pairwise(words)
+    for event in ("insert", "update") if has_clause else ():
         name = sql.name(f"{PREFIX}abort_{event}_{table.name}")
         statements = "".join(f" {one};" for one in _refusals(table, catalog, event))
         connection.execute(
@@ -39,14 +41,6 @@ def leave_to_clauses(connection: sqlite3.Connection) -> None:
     ).fetchall()
     for (name,) in names:
         connection.execute(f"DROP TRIGGER temp.{sql.name(name)}")
-
-
-def _has_clause(connection: sqlite3.Connection, table: Table) -> bool:
-    (create,) = connection.execute(
-        "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
-        (table.name,),
-    ).fetchone()
-    return ("on", "conflict") in pairwise(sql.words(create))
 
 
 def _refusals(table: Table, catalog: Catalog, event: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ import sqlite3
 
 from connectors.agent.found import ConstraintKind, TableConstraint
 from connectors.sqlite import sql
+from connectors.sqlite.schema.catalog import create_statement
 from connectors.sqlite.schema.create_table import check_conditions
 from connectors.sqlite.schema.references import references_of
 from streaming.core.model.table import Table
@@ -44,13 +45,9 @@ def _other_rowid(connection: sqlite3.Connection, table: Table) -> list[TableCons
 
 
 def _checks(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
-    (create,) = connection.execute(
-        "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
-        (table.name,),
-    ).fetchone() or ("",)
     return [
         TableConstraint(table.name, ConstraintKind.CHECK, (), f"CHECK {condition}")
-        for condition in check_conditions(create)
+        for condition in check_conditions(create_statement(connection, table.name))
     ]
 
 

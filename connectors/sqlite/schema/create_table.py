@@ -95,7 +95,6 @@ def _column_text(part: list[str]) -> ColumnText:
 
 
 def _first_parentheses(words: Iterable[str]) -> Iterator[str]:
-    """The first parentheses with what is in them."""
     depth = 0
     for word in words:
         depth += _step(word)

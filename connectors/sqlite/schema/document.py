@@ -94,6 +94,7 @@ def _columns(
         text = texts.get(column.name.lower(), _NO_TEXT)
         is_rowid = has_rowid and keys == [column] and column.declared.upper() == "INTEGER"
         collation = text.collation and text.collation.upper()
+        id_source = IdSource.LARGEST_EVER if text.is_autoincrement else IdSource.LARGEST
         yield SchemaColumn(
             column.name,
             column.declared,
@@ -102,12 +103,8 @@ def _columns(
             column.default,
             text.generated if column.generated else None,
             None if collation == BINARY else collation,
-            _id_source(text) if is_rowid and not _has_key_index(connection, name) else None,
+            id_source if is_rowid and not _has_key_index(connection, name) else None,
         )
-
-
-def _id_source(text: ColumnText) -> IdSource:
-    return IdSource.LARGEST_EVER if text.is_autoincrement else IdSource.LARGEST
 
 
 def _has_key_index(connection: sqlite3.Connection, name: str) -> bool:

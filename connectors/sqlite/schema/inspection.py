@@ -37,7 +37,6 @@ class Inspection:
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
     `to_snapshot`: the tables that have rows which were written before they were captured.
-    `uncaptured`: those that were written while they had lost triggers, and not copied since.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
 
@@ -48,7 +47,6 @@ class Inspection:
     actions: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
     to_snapshot: list[str] = field(default_factory=list)
-    uncaptured: list[str] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
 
     def check(self) -> None:
@@ -99,7 +97,6 @@ def inspect(
         if lost and not rows_are_shared:
             found.complaints.append(about + _lost_text(connection, table, lost))
         elif lost or table.name in uncaptured.listed(connection):
-            found.uncaptured.append(table.name)
             found.warnings.append(about + _UNCAPTURED)
         elif rows_are_shared or is_captured(connection, table):
             continue

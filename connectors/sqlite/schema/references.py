@@ -75,15 +75,14 @@ def acting_parents(connection: sqlite3.Connection, tables: Iterable[Table]) -> s
 
 
 def action_warnings(connection: sqlite3.Connection, tables: Iterable[Table]) -> list[str]:
-    """Each foreign key to a replicated table whose rule does not hold for applied rows."""
+    """Each foreign key to a replicated table whose rule does not hold for applied rows.
+
+    One without an action, of a replicated table, is as any other (constraints.py).
+    """
     replicated = {table.name.lower() for table in tables}
     found = [one for one in references(connection) if one.parent.lower() in replicated]
-    return [_warning(one, replicated) for one in found if _is_warned_of(one, replicated)]
-
-
-def _is_warned_of(one: Reference, replicated: Collection[str]) -> bool:
-    """Return whether there is more to say than of any foreign key of a replicated table."""
-    return bool(one.actions) or one.table.lower() not in replicated
+    warned = [one for one in found if one.actions or one.table.lower() not in replicated]
+    return [_warning(one, replicated) for one in warned]
 
 
 def _warning(one: Reference, replicated: Collection[str]) -> str:

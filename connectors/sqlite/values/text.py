@@ -16,7 +16,7 @@ def read_as_stored(connection: sqlite3.Connection) -> None:
 
     Each byte that is no UTF-8 is one of the lone surrogates U+DC80 to U+DCFF.
     """
-    connection.text_factory = _decoded
+    connection.text_factory = lambda stored: stored.decode(errors="surrogateescape")
 
 
 def stored_bytes(text: str) -> bytes:
@@ -45,7 +45,3 @@ def utf16_text(text: str) -> str:
                 f"a database in UTF-16 cannot hold U+{ord(changed):04X}: make it one in UTF-8"
             )
     return text
-
-
-def _decoded(stored: bytes) -> str:
-    return stored.decode(errors="surrogateescape")
