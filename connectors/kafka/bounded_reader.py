@@ -6,15 +6,14 @@ They decompress a batch whole, so one record of some kB on the wire can end them
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import TopicPartition
 from kafka.errors import for_code
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords
 
-from connectors.kafka.options import client_options
 from connectors.kafka.record_stream import FoundRecord, RecordsError, records_of
-from connectors.kafka.source_errors import source_errors
+from connectors.kafka.source_errors import AdminConnection, source_errors
 from streaming.core.model.errors import SourceError
 
 FETCH_BYTES = 2**22
@@ -31,17 +30,15 @@ class UnreadableRecords(NamedTuple):
     reason: str
 
 
-class BoundedReader:
+class BoundedReader(AdminConnection):
     """An open connection that reads topics record by record; SourceError if Kafka does not answer.
 
     `bound`: the largest value, in bytes, that is kept whole (record_stream.py).
     """
 
     def __init__(self, bootstrap: str, options: Mapping[str, str], bound: int) -> None:
-        self._bootstrap = bootstrap
+        super().__init__(bootstrap, options)
         self._bound = bound
-        with source_errors(bootstrap):
-            self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options))
 
     def read(self, topic: str, first: int, end: int) -> Iterator[FoundRecord | UnreadableRecords]:
         """The records at offsets [first, end) in their order, and which of them cannot be read.
@@ -133,7 +130,3 @@ class BoundedReader:
 
         found: FetchResponse = manager.run(send)
         return found
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._admin.close()

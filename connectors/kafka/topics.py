@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
     TopicAlreadyExistsError,
@@ -15,8 +15,8 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import OffsetSpec
 
-from connectors.kafka.options import client_options, principal_of
-from connectors.kafka.source_errors import source_errors
+from connectors.kafka.options import principal_of
+from connectors.kafka.source_errors import AdminConnection, source_errors
 from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking_text
 from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
 from streaming.core.model.errors import SourceError
@@ -34,7 +34,7 @@ _ABSENT = {UnknownTopicOrPartitionError.errno: GONE, TopicAuthorizationFailedErr
 """What a broker says of a topic that it does not show."""
 
 
-class Topics:
+class Topics(AdminConnection):
     """An open connection that manages topics; each method raises SourceError."""
 
     def __init__(
@@ -43,14 +43,8 @@ class Topics:
         options: Mapping[str, str],
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
-        self._bootstrap = bootstrap
+        super().__init__(bootstrap, options, bootstrap_timeout_ms=connect_timeout_ms)
         self.principal = principal_of(options)
-        with self._client_errors():
-            self._admin = KafkaAdminClient(
-                bootstrap_servers=bootstrap,
-                bootstrap_timeout_ms=connect_timeout_ms,
-                **client_options(options),
-            )
 
     def ensure(
         self, names: Sequence[str], record_bytes: int, changes: Collection[str] = ()
@@ -145,16 +139,6 @@ class Topics:
             )
             for name, one in there.items()
         }
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._admin.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _create(self, names: Sequence[str], record_bytes: int, changes: Collection[str]) -> None:
         configs = {

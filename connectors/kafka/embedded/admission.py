@@ -1,9 +1,7 @@
 """Users of a broker and what each of them may do, as its administrator sets them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
 
-from kafka import KafkaAdminClient
 from kafka.admin import (
     ACL,
     ACLFilter,
@@ -17,8 +15,7 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from connectors.kafka.options import client_options
-from connectors.kafka.source_errors import source_errors
+from connectors.kafka.source_errors import AdminConnection, source_errors
 from streaming.core.access.rights import NeededRight
 from streaming.core.model.errors import SourceError
 
@@ -32,13 +29,8 @@ _EVERY_RULE = ACLFilter(
 )
 
 
-class Admission:
+class Admission(AdminConnection):
     """An administrator's connection; each method raises SourceError."""
-
-    def __init__(self, bootstrap: str, options: Mapping[str, str]) -> None:
-        self._bootstrap = bootstrap
-        with source_errors(bootstrap):
-            self._admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options))
 
     def set_passwords(self, passwords: Mapping[str, str]) -> None:
         """Let each user log in with its password, and with no other."""
@@ -59,16 +51,6 @@ class Admission:
             taken = self._admin.delete_acls([filter_of(rule) for rule in given - wanted])
         failed = [error for *_, error in taken if error.errno]
         _check(str(error.__name__) for error in (*made["failed"], *failed))
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._admin.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def rule_of(user: str, one: NeededRight) -> ACL:

@@ -20,7 +20,7 @@ def begin(connection: sqlite3.Connection, lost: Iterable[str], configured: Seque
     )
     for table in listed(connection):
         if table not in configured:
-            _strike_out(connection, table)
+            connection.execute('DELETE FROM _slackwater_uncaptured WHERE "table" = ?', (table,))
 
 
 def note_copied(connection: sqlite3.Connection, items: Iterable[Item | RangeItem]) -> list[str]:
@@ -40,9 +40,11 @@ def note_copied(connection: sqlite3.Connection, items: Iterable[Item | RangeItem
             connection.execute(
                 'UPDATE _slackwater_uncaptured SET is_copying = 1 WHERE "table" = ?', (item.table,)
             )
-        if item.to is None and _is_copying(connection, item.table):
-            _strike_out(connection, item.table)
-            done.append(item.table)
+        if item.to is None:
+            struck_out = connection.execute(
+                'DELETE FROM _slackwater_uncaptured WHERE "table" = ? AND is_copying', (item.table,)
+            )
+            done += [item.table] if struck_out.rowcount else []
     return done
 
 
@@ -53,12 +55,3 @@ def listed(connection: sqlite3.Connection) -> list[str]:
         return []
     rows = connection.execute('SELECT "table" FROM _slackwater_uncaptured ORDER BY 1')
     return [str(name) for (name,) in rows]
-
-
-def _is_copying(connection: sqlite3.Connection, table: str) -> bool:
-    query = 'SELECT 1 FROM _slackwater_uncaptured WHERE "table" = ? AND is_copying'
-    return connection.execute(query, (table,)).fetchone() is not None
-
-
-def _strike_out(connection: sqlite3.Connection, table: str) -> None:
-    connection.execute('DELETE FROM _slackwater_uncaptured WHERE "table" = ?', (table,))

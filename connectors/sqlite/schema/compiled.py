@@ -45,25 +45,21 @@ class _Stand:
     """Stands in for what is missing, so that the next one is found; taken away at the end."""
 
     connection: sqlite3.Connection
-    functions: list[str] = field(default_factory=list)
-    collations: list[str] = field(default_factory=list)
-
-    def has(self, kind: str, name: str) -> bool:
-        return name in (self.functions if kind == "function" else self.collations)
+    known: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, kind: str, name: str) -> None:
         if kind == "function":
             self.connection.create_function(name, -1, lambda *_: None, deterministic=True)
-            self.functions.append(name)
         else:
             self.connection.create_collation(name, lambda *_: 0)
-            self.collations.append(name)
+        self.known.append((kind, name))
 
     def remove(self) -> None:
-        for name in self.functions:  # create_function with None leaves one that fails
-            self.connection.create_window_function(name, -1, None)
-        for name in self.collations:
-            self.connection.create_collation(name, None)
+        for kind, name in self.known:
+            if kind == "function":  # create_function with None leaves one that fails
+                self.connection.create_window_function(name, -1, None)
+            else:
+                self.connection.create_collation(name, None)
 
 
 def compile_faults(connection: sqlite3.Connection, table: Table, *more: str) -> CompileFaults:
@@ -81,7 +77,7 @@ def compile_faults(connection: sqlite3.Connection, table: Table, *more: str) -> 
             for _ in range(_TRIES_MAX):
                 error = _error(connection, statement, count)
                 missing = _missing(error or "")
-                if missing is None or stand.has(*missing):
+                if missing is None or missing in stand.known:
                     if error is not None and PREFIX not in error:
                         others[error] = None
                     break
@@ -90,9 +86,11 @@ def compile_faults(connection: sqlite3.Connection, table: Table, *more: str) -> 
         stand.remove()
     limits = [error for error in others if is_limit(error)]
     return CompileFaults(
-        (
-            *(_text(connection, "function", f"{name}()", name) for name in stand.functions),
-            *(_text(connection, "collation", name, name) for name in stand.collations),
+        tuple(
+            _text(connection, kind, name)
+            for wanted in ("function", "collation")
+            for kind, name in stand.known
+            if kind == wanted
         ),
         tuple(_limit_text(table, error) for error in limits),
         tuple(error for error in others if error not in limits),
@@ -148,7 +146,8 @@ def _limit_text(table: Table, error: str) -> str:
     )
 
 
-def _text(connection: sqlite3.Connection, kind: str, shown: str, name: str) -> str:
+def _text(connection: sqlite3.Connection, kind: str, name: str) -> str:
+    shown = f"{name}()" if kind == "function" else name
     users = ", ".join(_users(connection, name))
     return (
         f"the {kind} {shown} is not known to the agent, only to connections of your application:"
