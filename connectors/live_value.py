@@ -57,7 +57,7 @@ class LiveValue(Generic[Value]):
         self._marks = self._marked(value)
         self._number, self._failure = 0, ""
         self._turn = Lock()
-        self.changed: Callable[[Value], None] = _nothing
+        self.changed: Callable[[Value], None] = lambda _: None
         """Called with the new value when it was read again."""
 
     def now(self) -> Value:
@@ -98,10 +98,6 @@ class LiveValue(Generic[Value]):
 
     def _marked(self, value: Value) -> dict[Path, FileMark | None]:
         return {file: mark_of(file) for file in self._files(value)}
-
-
-def _nothing(_: object) -> None:
-    """Nobody has to know."""
 
 
 class LiveAccess(LiveValue[PortAccess]):

@@ -8,9 +8,8 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from connectors.failure import WRITES_OBJECTS
 from connectors.kafka.client_errors import OnlyFaults
-from connectors.log_format import LogFormat
+from connectors.log_format import WRITES_OBJECTS, LogFormat
 from streaming.core.access.secret_names import HIDDEN
 
 SHORTEST = 4

@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "connectors/agent": (
         "streaming.core",
         *("connectors.wire", "connectors.kafka", "connectors.agent"),
-        *("connectors.failure", "connectors.log_format", "connectors.logs", "connectors.tls"),
+        *("connectors.log_format", "connectors.logs", "connectors.tls"),
         *("connectors.metrics_server", "connectors.live_value", "connectors.trusted_file"),
     ),
     "checkpoints": (*LEAF, "checkpoints"),
@@ -58,7 +58,7 @@ MAY_IMPORT = {
     ),
     "streaming/terminal": (
         *("streaming.core", "streaming.facts.documents", "streaming.terminal"),
-        "connectors.failure",
+        "connectors.log_format",
     ),
     "streaming/metrics": (
         *("streaming.core", "checkpoints", "streaming.facts", "streaming.metrics"),

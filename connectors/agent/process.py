@@ -11,9 +11,9 @@ from connectors.agent.access import KafkaAccess
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
 from connectors.agent.settings import AgentSettings, parse
-from connectors.failure import write_failure
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
+from connectors.log_format import write_failure
 from connectors.logs import configure_logs
 from connectors.trusted_file import check_trusted
 from streaming.core.access.port_access import PortAccess

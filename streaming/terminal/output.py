@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import zip_longest
 from unicodedata import combining, east_asian_width
 
-from connectors.failure import write_failure
+from connectors.log_format import write_failure
 from streaming.facts.documents import document_text
 from streaming.terminal.colour import coloured
 

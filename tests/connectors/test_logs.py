@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from connectors.failure import write_failure
-from connectors.log_format import LogFormat
+from connectors.log_format import LogFormat, write_failure
 from connectors.logs import configure_logs
 from streaming.core.access.secret_names import HIDDEN, secrets_of
 

@@ -68,14 +68,9 @@ def backlog(connection: sqlite3.Connection) -> int:
 
 def changes(connection: sqlite3.Connection, rid: int) -> Iterator[Change]:
     """Every change in the journal, in commit order."""
-    rows = connection.execute(
-        f"SELECT {COLUMNS} FROM _slackwater_journal"  # noqa: S608 a constant
-        " WHERE kind = 'change' ORDER BY id"
-    )
-    for row in rows:
-        record = _entry(row, rid).record
-        if isinstance(record, Change):
-            yield record
+    for entry in changes_behind(connection, rid, 0, None):
+        if isinstance(entry.record, Change):
+            yield entry.record
 
 
 FAULTY = """(instr(key, ':null') OR instr(key || ifnull(after, ''), '"as":"')

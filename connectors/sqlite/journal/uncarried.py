@@ -5,9 +5,9 @@ hub is applied behind it, which may be about to write the row.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from connectors.agent.contract import JournalEntry, UncarriedRow
+from connectors.agent.contract import UncarriedRow
 from connectors.sqlite import sql
 from connectors.sqlite.journal import entries as journal
 from streaming.core.model.change import Change, Op
@@ -24,12 +24,9 @@ def note(connection: sqlite3.Connection, last: int | None = None) -> None:
         " FROM _slackwater_position, _slackwater_origin"
     ).fetchone()
     suspects = journal.changes_behind(connection, rid, first, last, journal.FAULTY)
-    if is_any or any(entry.faults for entry in suspects):
-        _note(connection, journal.changes_behind(connection, rid, first, last))
-
-
-def _note(connection: sqlite3.Connection, entries: Iterable[JournalEntry]) -> None:
-    for entry in entries:
+    if not is_any and not any(entry.faults for entry in suspects):
+        return
+    for entry in journal.changes_behind(connection, rid, first, last):
         change = entry.record
         assert isinstance(change, Change)  # noqa: S101 only changes are read
         strike_out(connection, change.table, change.key)
