@@ -50,13 +50,9 @@ def execute(table: DeltaTable, sql: str, schema: pa.Schema | None = None) -> pa.
 
 
 def each(table: DeltaTable, sql: str, **others: DeltaTable) -> Iterator[dict[str, Any]]:
-    """The rows of `execute`, some thousand in memory at a time."""
-    with _state_errors(table):
-        query = QueryBuilder().register("t", table)
-        for name, other in others.items():
-            query = query.register(name, other)
-        for batch in query.execute(sql):
-            yield from pa.table(batch).to_pylist()
+    """The rows of `parts` as dictionaries."""
+    for part in parts(table, sql, **others):
+        yield from records(part)
 
 
 @contextmanager
@@ -108,10 +104,16 @@ def scan(
         yield _filled(part.cast(there), chosen)
 
 
-def parts(table: DeltaTable, sql: str) -> Iterator[pa.Table]:
-    """The result of a query over the table, named `t`, some thousand rows in memory at a time."""
+def parts(table: DeltaTable, sql: str, **others: DeltaTable) -> Iterator[pa.Table]:
+    """The result of a query over the table, named `t`, some thousand rows in memory at a time.
+
+    `others`: further tables of the query, by their names in it.
+    """
     with _state_errors(table):
-        for batch in QueryBuilder().register("t", table).execute(sql):
+        query = QueryBuilder().register("t", table)
+        for name, other in others.items():
+            query = query.register(name, other)
+        for batch in query.execute(sql):
             yield pa.table(batch)
 
 

@@ -22,9 +22,8 @@ from streaming.config.sources.live import with_options
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
-from streaming.hub.observe.lineage import lineage
+from streaming.hub.observe.extras import lineage, traced
 from streaming.hub.observe.served import served
-from streaming.hub.observe.traces import traced
 from streaming.hub.observe.view import HubView
 from streaming.hub.observe.watchdog import Watchdog
 from streaming.hub.outage import FAILURES, KafkaOutage

@@ -2,7 +2,7 @@
 
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op
-from streaming.core.model.csn import Csn, Generator
+from streaming.core.model.csn import Generator
 from streaming.core.model.row import Arrived
 
 
@@ -31,12 +31,8 @@ class HubChangeWriter:
 
         `released`: the CSN of the replica's change in whose place it stands.
         """
-        csn = self._next()
+        csn, self._generator = self._generator.next(self._at_ms // 1000)
         change = Change(csn, self._rid, 0, table, key, op, after, before)
         arrived = Arrived(change, change.content, "", 0, self._at_ms, seen, seen)
         self._intake.take_own(arrived, released)
         return arrived
-
-    def _next(self) -> Csn:
-        csn, self._generator = self._generator.next(self._at_ms // 1000)
-        return csn

@@ -13,6 +13,7 @@ import pyarrow as pa
 from checkpoints.commit.epochs import Checkpoint, Plan
 from checkpoints.commit.recorded import RecordedRows
 from checkpoints.tables import TableName
+from checkpoints.times import ms_of
 from streaming.core.model.foreign_json import loads
 from streaming.core.records.arrival import ControlOutcome
 from streaming.core.records.record import RecordKind
@@ -47,6 +48,6 @@ def _is_heartbeat(row: Mapping[str, Any]) -> bool:
 
 def _heartbeat(row: Mapping[str, Any]) -> ReplicaHeartbeat:
     """A heartbeat as `events` has it; the hub has checked it when it took it."""
-    record, received_ms = loads(row["value"]), round(row["time"].timestamp() * 1000)
+    record, received_ms = loads(row["value"]), ms_of(row["time"])
     unpublished = record.get("unpublished") or 0
     return ReplicaHeartbeat(row["rid"], row["session"], record["epoch"], received_ms, unpublished)

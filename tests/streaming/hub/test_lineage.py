@@ -11,7 +11,7 @@ from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, HubError
-from streaming.hub.observe.lineage import lineage
+from streaming.hub.observe.extras import lineage
 from streaming.hub.observe.lineage_run import datasets
 from streaming.hub.stopping import StartInterrupted
 from tests.harness.missing_module import without

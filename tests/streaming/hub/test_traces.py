@@ -12,8 +12,8 @@ from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from streaming.hub.batch.phases import BatchPhase, BatchTimes
+from streaming.hub.observe.extras import traced
 from streaming.hub.observe.spans import TIMEOUT_S
-from streaming.hub.observe.traces import traced
 from streaming.hub.observe.view import HubView
 from tests.harness.missing_module import without
 from tests.harness.otlp import attributes, spans
