@@ -22,7 +22,7 @@ OWN_JSON = {
     *(
         "checkpoints/maintenance/backup.py",
         "checkpoints/commit/last_poll.py",
-        "streaming/carriers/offsets.py",
+        "streaming/carriers/read.py",
     ),
     *(
         "streaming/cli/start/config.py",

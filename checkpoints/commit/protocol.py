@@ -20,10 +20,11 @@ from checkpoints.commit.epochs import (
     plan_row,
 )
 from checkpoints.commit.faults import FaultHook, FaultPoint, no_fault
-from checkpoints.commit.state_format import format_of
+from checkpoints.query import execute, open_table, records
 from checkpoints.root import open_delta
 from checkpoints.store import Rows, StateStore, among, append, rows_of
 from checkpoints.tables import SCHEMAS, TableName
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import OvertakenError, StateError
 from streaming.core.state.hub_state import HubState
 
@@ -206,6 +207,17 @@ def _write(ledger: Ledger, name: TableName, rows: Rows, state: HubState) -> None
 def write_key(name: TableName, state: HubState) -> str:
     """The application transaction under which a batch appends to a table."""
     return f"{name}:{state.generation}"
+
+
+def format_of(root: StateRoot) -> int | None:
+    """The format of the newest batch, read before anything else; None: no hub has committed here.
+
+    True of every format: `epochs` has the columns batch, kind and format.
+    """
+    table = open_table(root, TableName.EPOCHS)
+    sql = "SELECT format FROM t ORDER BY batch DESC LIMIT 1"
+    found = [] if table is None else records(execute(table, sql))
+    return found[0]["format"] if found else None
 
 
 def create_state(store: StateStore, genesis: Checkpoint, hub: str) -> None:

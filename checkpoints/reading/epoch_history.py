@@ -1,9 +1,5 @@
 """Reads how long ago hub epochs were committed, and how many changes they hold."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from checkpoints.query import execute, open_table, records
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName
 from checkpoints.times import ms_of
@@ -28,15 +24,10 @@ def epoch_history(reader: Reader, after: int) -> EpochHistory:
     within = f"hub_epoch > {after} AND batch <= {reader.batch}"
     of = {"span": f"(hub_epoch - {after + 1}) / {width}", "within": within}
     changes: dict[int, dict[tuple[int, str], int]] = {}
-    for row in _rows(reader, TableName.CHANGELOG, _CHANGES, of):
+    for row in reader.query(TableName.CHANGELOG, _CHANGES.format(**of)):
         changes.setdefault(row["span"], {})[row["rid"], row["table"]] = row["count"]
     spans = (
         EpochSpan(row["last"], ms_of(row["at"]), changes.get(row["span"], {}))
-        for row in _rows(reader, TableName.EPOCHS, _EPOCHS, of)
+        for row in reader.query(TableName.EPOCHS, _EPOCHS.format(**of))
     )
     return EpochHistory(after, tuple(spans))
-
-
-def _rows(reader: Reader, name: TableName, sql: str, of: Mapping[str, str]) -> list[dict[str, Any]]:
-    table = open_table(reader.root, name)
-    return [] if table is None else records(execute(table, sql.format(**of)))

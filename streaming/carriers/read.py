@@ -1,11 +1,14 @@
-"""Read the changes topics of the known replicas, from given offsets."""
+"""Read the changes topics of the known replicas, from given offsets to those of a micro-batch."""
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeVar
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from streaming.core.model.errors import SourceError
 
 COLUMNS = ("topic", "offset", "timestamp", "value")
 """What later stages see of a Kafka record: string, bigint, timestamp (CreateTime), binary."""
@@ -57,6 +60,19 @@ def batch(
     limits = {"startingOffsets": _offsets(topics, from_), "endingOffsets": _offsets(topics, to)}
     reader = _source(spark.read, options, topics, min_partitions)
     return reader.options(**limits).load().select(*COLUMNS)
+
+
+def end_offsets(checkpoint: Path, batch_id: int) -> dict[str, int]:
+    """Topic -> the offset behind the micro-batch, from the log that Spark writes before it.
+
+    SourceError when the log has no Kafka offsets.
+    """
+    path = checkpoint / "offsets" / str(batch_id)
+    text = path.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines()[2:] if line.startswith("{")]
+    if len(lines) != 1:
+        raise SourceError(f"Spark's offset log {path} names no Kafka offsets: {text!r}")
+    return {topic: partitions["0"] for topic, partitions in json.loads(lines[0]).items()}
 
 
 def _source(

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from checkpoints.commit.epochs import Checkpoint, Plan
 from checkpoints.commit.faults import FaultHook
 from checkpoints.commit.finishing import was_begun
-from checkpoints.commit.protocol import Ledger, create_state, open_ledger
-from checkpoints.commit.state_format import format_of
+from checkpoints.commit.protocol import Ledger, create_state, format_of, open_ledger
 from checkpoints.config import (
     commands_named,
     plan_with_commands,

@@ -26,8 +26,7 @@ from checkpoints.store import StateStore, storage_errors
 from connectors.kafka.options import LiveOptions, principal_of
 from connectors.kafka.topics import Topics
 from streaming.carriers.carrier import Carrier
-from streaming.carriers.offsets import end_offsets
-from streaming.carriers.read import stream
+from streaming.carriers.read import end_offsets, stream
 from streaming.carriers.warm_up import WarmExecutors
 from streaming.config.config import Config
 from streaming.config.history import check_history, config_history
