@@ -321,14 +321,13 @@ class _Fields:
             raise WireError(f"field {name}: {found!r} must be an integer from 0 on")
         return found
 
-    def csn(self, name: str) -> str:
+    def csn_or_none(self, name: str) -> str | None:
         found = self.get(name)
+        if found is None:
+            return None
         if not isinstance(found, str) or not _CSN.fullmatch(found):
             raise WireError(f"field {name}: {found!r} must be a CSN, 20 lower-case hex digits")
         return found
-
-    def csn_or_none(self, name: str) -> str | None:
-        return None if self.get(name) is None else self.csn(name)
 
     def image(self, name: str) -> str:
         found = self.get(name)

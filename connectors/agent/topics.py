@@ -191,9 +191,10 @@ class ChangesTopic:
         done, sent = 0, list[Any]()
         failure: KafkaError | None = None
         try:
-            producer = self._open()
+            producer, settings = self._open(), self.outage.access.settings
+            address = {"topic": settings.changes_topic, "key": settings.replica.encode()}
             for value in values:
-                sent.append(producer.send(partition=0, value=value, **self._address()))
+                sent.append(producer.send(partition=0, value=value, **address))
         except KafkaError as error:
             failure = error
         try:
@@ -208,10 +209,6 @@ class ChangesTopic:
         else:
             self.outage.finish()
         return done
-
-    def _address(self) -> dict[str, Any]:
-        settings = self.outage.access.settings
-        return {"topic": settings.changes_topic, "key": settings.replica.encode()}
 
     def _wait(self, future: Any) -> None:  # noqa: ANN401 kafka-python has no types
         """Wait for an acknowledgement as long as it takes; KafkaError if it fails.

@@ -1,4 +1,7 @@
-"""A consumer that looks into a topic: it is in no group, and commits and creates nothing."""
+"""A consumer that looks into a topic, and what is found so: times, and the last update sent.
+
+It is in no group, and commits and creates nothing.
+"""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -8,10 +11,17 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 
 from connectors.kafka.options import client_options
-from streaming.core.model.errors import SourceError
+from connectors.kafka.source_errors import source_errors
+from connectors.wire import decode_answer
+from streaming.core.model.errors import SourceError, WireError
+from streaming.core.records.record import Update
+from streaming.core.state.restored import SentPosition
 
 _POLL_MS = 200
 _PATIENCE_S = 30
+_LAST_S = 15
+_LOOK_BACK = (1, 10, 100)
+"""How many records from the end are read until one is an update: a `stopped` may stand there."""
 
 
 def looking_consumer(
@@ -59,3 +69,37 @@ def timed_records(
         end = consumer.end_offsets([partition])[partition]
         for record in records_between(consumer, topic, first, end, _PATIENCE_S):
             yield int(record.timestamp), bytes(record.value)
+
+
+def last_updates(
+    bootstrap: str, options: Mapping[str, str], ends: Mapping[str, int]
+) -> dict[str, SentPosition]:
+    """Updates topic -> the position of its last update; absent where it holds none.
+
+    `ends`: topic -> an offset; what stands there or behind it does not count. SourceError if a
+    topic cannot be read.
+    """
+    found = dict[str, SentPosition]()
+    if not any(ends.values()):
+        return found
+    with (
+        source_errors(bootstrap, " for the last updates"),
+        closing(looking_consumer(bootstrap, options)) as consumer,
+    ):
+        for topic, end in ends.items():
+            for back in _LOOK_BACK:
+                sent = [*_positions(consumer, topic, max(0, end - back), end)]
+                if sent:
+                    found[topic] = max(sent)
+                    break
+    return found
+
+
+def _positions(consumer: KafkaConsumer, topic: str, first: int, end: int) -> Iterator[SentPosition]:
+    for record in records_between(consumer, topic, first, end, _LAST_S):
+        try:
+            update = decode_answer(record.value or b"")
+        except WireError:
+            continue
+        if isinstance(update, Update):
+            yield SentPosition(update.generation, update.hub_epoch)

@@ -15,7 +15,7 @@ from checkpoints.config import (
     store_configuration,
 )
 from checkpoints.store import StateStore
-from connectors.kafka.last_updates import last_updates
+from connectors.kafka.looking import last_updates
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.config.rights import HUB, needed_rights

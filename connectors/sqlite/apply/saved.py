@@ -136,8 +136,6 @@ class _Saving:
 
 @dataclass
 class _Table:
-    """A table whose rows are saved."""
-
     connection: sqlite3.Connection
     writer: RowWriter
 

@@ -210,7 +210,6 @@ class _Capture:
         ]
 
     def _record(self, where: str) -> str:
-        """Record the rows x of this condition."""
         keys = ", ".join(f"x.{sql.name(name)}" for name in self.table.key)
         uniques = "".join(f", x.{sql.name(name)}" for name in self._recorded())
         image = image_sql(self.columns, "x")

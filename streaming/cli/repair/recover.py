@@ -78,7 +78,7 @@ def _recover_replica(config: ConfigPath, replica: str, *, as_json: bool) -> None
 
 
 def _recover_hub(config: ConfigPath, *, lose: bool, as_json: bool) -> None:
-    from connectors.kafka.last_updates import last_updates  # noqa: PLC0415  # needs a broker
+    from connectors.kafka.looking import last_updates  # noqa: PLC0415  # needs a broker
     from connectors.kafka.topics import end_offsets  # noqa: PLC0415
     from streaming.cli.command import append_command  # noqa: PLC0415
 

@@ -2,7 +2,7 @@
 
 from connectors import wire
 from connectors.kafka.embedded.broker import Broker
-from connectors.kafka.last_updates import last_updates
+from connectors.kafka.looking import last_updates
 from connectors.kafka.topics import ensure_topics
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Stopped, Update
