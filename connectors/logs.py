@@ -55,7 +55,15 @@ _OWN = ("slackwater", "connectors")
 def _formatter(
     who: str, fields: Callable[[], Mapping[str, object]], secrets: Collection[str], *, is_json: bool
 ) -> logging.Formatter:
-    hide = _hiding([one for one in secrets if len(one) >= SHORTEST])
+    known = [one for one in secrets if len(one) >= SHORTEST]
+
+    def add(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        """The fields of every line; those of the line itself go before."""
+        return {**fields(), **event}
+
+    def hide(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        return {name: _hidden(value, known) for name, value in event.items()}
+
     before: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -65,7 +73,7 @@ def _formatter(
     shown: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if is_json:
         shown += [
-            _adding(fields),
+            add,
             structlog.processors.format_exc_info,
             hide,
             structlog.processors.JSONRenderer(ensure_ascii=False),
@@ -73,22 +81,6 @@ def _formatter(
     else:
         shown += [structlog.processors.format_exc_info, hide, _text(who)]
     return structlog.stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=shown)
-
-
-def _adding(fields: Callable[[], Mapping[str, object]]) -> Processor:
-    """The fields of every line; those of the line itself go before."""
-
-    def add(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        return {**fields(), **event}
-
-    return add
-
-
-def _hiding(secrets: Collection[str]) -> Processor:
-    def hide(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        return {name: _hidden(value, secrets) for name, value in event.items()}
-
-    return hide
 
 
 def _hidden(value: object, secrets: Collection[str]) -> object:

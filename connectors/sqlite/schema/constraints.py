@@ -16,7 +16,15 @@ from streaming.core.model.table import Table
 
 def constraints_of(connection: sqlite3.Connection, table: Table) -> tuple[TableConstraint, ...]:
     """The secondary unique, check and foreign key constraints of a table, in this order."""
-    return (*_uniques(connection, table), *_checks(connection, table), *_foreign(connection, table))
+    checks = [
+        TableConstraint(table.name, ConstraintKind.CHECK, (), f"CHECK {condition}")
+        for condition in check_conditions(create_statement(connection, table.name))
+    ]
+    foreign = [
+        TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, one.columns, one.text)
+        for one in references_of(connection, table.name)
+    ]
+    return (*_uniques(connection, table), *checks, *foreign)
 
 
 def _uniques(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
@@ -42,17 +50,3 @@ def _other_rowid(connection: sqlite3.Connection, table: Table) -> list[TableCons
         return []
     text = f"PRIMARY KEY ({', '.join(primary)})"
     return [TableConstraint(table.name, ConstraintKind.UNIQUE, tuple(primary), text)]
-
-
-def _checks(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
-    return [
-        TableConstraint(table.name, ConstraintKind.CHECK, (), f"CHECK {condition}")
-        for condition in check_conditions(create_statement(connection, table.name))
-    ]
-
-
-def _foreign(connection: sqlite3.Connection, table: Table) -> list[TableConstraint]:
-    return [
-        TableConstraint(table.name, ConstraintKind.FOREIGN_KEY, one.columns, one.text)
-        for one in references_of(connection, table.name)
-    ]

@@ -78,7 +78,10 @@ def _table(connection: sqlite3.Connection, name: str, create: str) -> SchemaTabl
         tuple(_columns(connection, name, create, has_rowid=not without_rowid, is_strict=strict)),
         tuple(_uniques(connection, name)),
         tuple(check_conditions(create)),
-        tuple(_references(connection, name)),
+        tuple(
+            SchemaReference(one.columns, one.parent, one.there, one.on_delete, one.on_update)
+            for one in reversed([*references_of(connection, name)])  # as they are declared
+        ),
         tuple(_triggers(connection, name)),
         tuple([*options, "WITHOUT ROWID"] if without_rowid else options),
     )
@@ -135,11 +138,6 @@ def _unique(connection: sqlite3.Connection, index: str) -> SchemaUnique:
         tuple("" if row[4].upper() == BINARY else row[4].upper() for row in parts),
         where,
     )
-
-
-def _references(connection: sqlite3.Connection, name: str) -> Iterator[SchemaReference]:
-    for one in reversed([*references_of(connection, name)]):  # as they are declared
-        yield SchemaReference(one.columns, one.parent, one.there, one.on_delete, one.on_update)
 
 
 def _triggers(connection: sqlite3.Connection, name: str) -> Iterator[SchemaTrigger]:
