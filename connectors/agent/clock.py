@@ -51,7 +51,12 @@ class ClockWatch:
         if self.said.get(rid) == is_refused:
             return None
         self.said[rid] = is_refused
-        return self._own(ahead_s, is_refused) if rid == self.rid else _other(rid, ahead_s)
+        if rid == self.rid:
+            return self._own(ahead_s, is_refused)
+        return (
+            f"the clock of replica {rid} is {_span(ahead_s)} ahead of this machine's:"
+            " correct the one that is wrong"
+        )
 
     def _own(self, ahead_s: int, is_refused: bool) -> str:  # noqa: FBT001
         refused = (
@@ -72,13 +77,6 @@ def renumbered_text(changes: int) -> str:
         f"{as_count(changes, 'change')} not published yet had a CSN too far ahead, because the"
         " clock of this machine was wrong at the time of writing: new CSNs are given by its present"
         " time, in the same order"
-    )
-
-
-def _other(rid: int, ahead_s: int) -> str:
-    return (
-        f"the clock of replica {rid} is {_span(ahead_s)} ahead of this machine's:"
-        " correct the one that is wrong"
     )
 
 

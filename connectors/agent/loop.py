@@ -359,9 +359,7 @@ class Agent:
 
 
 def _log_losses(batch: ApplyBatch, applied: AppliedBatch) -> None:
-    """Name what the hub did not accept of this replica, and what its database refused."""
-    quarantined = quarantined_text(batch.rows)
-    if quarantined is not None:
+    if quarantined := quarantined_text(batch.rows):
         log.warning(quarantined)
     for text in refused_texts(applied.refused):
         log.warning(text)

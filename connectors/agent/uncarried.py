@@ -36,8 +36,19 @@ class UncarriedLog:
         """Log the changes that no replica can take."""
         for entry in entries:
             change = entry.record
-            if isinstance(change, Change) and entry.faults and change.op is not Op.DELETE:
-                self._log(change, "; ".join(entry.faults))
+            if not isinstance(change, Change) or not entry.faults or change.op is Op.DELETE:
+                continue
+            self.lines += 1
+            if self.lines <= LINES_MAX:
+                self.reminded_s = self.clock_s()
+                log.error(
+                    "table %s row %s is written here and not replicated until it is corrected: %s"
+                    " (`slackwater quarantine list` has the change %s)",
+                    change.table,
+                    change.key,
+                    "; ".join(entry.faults),
+                    change.csn,
+                )
 
     def remind(self, kept: KeptRows) -> None:
         """Log every minute how many rows are not replicated, and one of them."""
@@ -52,16 +63,3 @@ class UncarriedLog:
             kept.first.key,
             kept.first.faults,
         )
-
-    def _log(self, change: Change, text: str) -> None:
-        self.lines += 1
-        if self.lines <= LINES_MAX:
-            self.reminded_s = self.clock_s()
-            log.error(
-                "table %s row %s is written here and not replicated until it is corrected: %s"
-                " (`slackwater quarantine list` has the change %s)",
-                change.table,
-                change.key,
-                text,
-                change.csn,
-            )

@@ -1,26 +1,45 @@
 """SQLite as a kind of database: what the command line needs of it (connectors/databases.py)."""
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
-from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn
+from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
+from connectors.sqlite import sql
+from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.apply.saved_rows import export as export_saved
 from connectors.sqlite.apply.saved_rows import forget as forget_saved
 from connectors.sqlite.apply.saved_rows import listed as saved_rows
 from connectors.sqlite.check import check_database
-from connectors.sqlite.export import export
 from connectors.sqlite.install import uninstall as removal
 from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.schema import generate
 from connectors.sqlite.schema.document import schema_in as schema_of
-from streaming.core.model.table import Table
+from streaming.core.model.change import Op
+from streaming.core.model.errors import StateError
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.records.record import Item, ItemType
 
-__all__ = ("export", "export_saved", "forget_saved", "saved_rows", "schema_of")
+__all__ = ("export_saved", "forget_saved", "saved_rows", "schema_of")
 """What is offered as another module has it; the rest is below."""
+
+
+DECLARED = {
+    ColumnType.BOOL: "INTEGER",
+    ColumnType.INT32: "INTEGER",
+    ColumnType.INT64: "INTEGER",
+    ColumnType.FLOAT64: "REAL",
+    ColumnType.DECIMAL: "TEXT",
+    ColumnType.TEXT: "TEXT",
+    ColumnType.BYTES: "BLOB",
+    ColumnType.TIMESTAMP: "TEXT",
+}
+"""The declared type of a column, which keeps every value of its type exactly."""
 
 
 def absolute(place: str) -> str:
@@ -98,3 +117,43 @@ def saved_at(place: str, text: str) -> Path:
     """A file beside that of the database."""
     file = Path(place)
     return file.with_name(f"{file.name}.{text}.jsonl")
+
+
+def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
+    """Make a file of these tables, and write `rows` by table as an agent does; how many there are.
+
+    StateError if the file is there already, or cannot be written; then it is not there.
+    """
+    if file.exists():
+        raise StateError(f"{file} is there already: name a new file")
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            count = _fill(connection, tables, rows)
+        part.rename(file)
+    except (sqlite3.Error, OSError) as error:
+        raise StateError(f"{file} cannot be written: {error}") from error
+    return count
+
+
+def _fill(connection: sqlite3.Connection, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
+    connection.execute("BEGIN")
+    for table in tables:
+        connection.execute(_create(table))
+    count = 0
+    for name, writer in writers(connection, tables).items():
+        for key, image in rows[name]:
+            writer.write(connection, Item(ItemType.REFRESH, name, key, Op.INSERT, image, None, 0))
+            count += 1
+    connection.execute("COMMIT")
+    return count
+
+
+def _create(table: Table) -> str:
+    columns = [
+        f"{sql.name(name)} {DECLARED[kind]}{' NOT NULL' if name in table.key else ''}"
+        for name, kind in table.columns.items()
+    ]
+    key = ", ".join(map(sql.name, table.key))
+    return f"CREATE TABLE {sql.name(table.name)} ({', '.join(columns)}, PRIMARY KEY ({key}))"

@@ -221,8 +221,7 @@ class SqliteStore:
     def kept_rows(self) -> KeptRows:
         """The rows that are only in this database."""
         first = next(uncarried.listed(self.connection, 1), None)
-        found = uncarried.count(self.connection), saved.count(self.connection)
-        return KeptRows(*found, first)
+        return KeptRows(uncarried.count(self.connection), saved.count(self.connection), first)
 
     @store_errors()
     def close_abandoned_group(self) -> None:
