@@ -94,20 +94,20 @@ def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> 
     )
     for table, (truncation, _) in truncates.items():
         named = truncation._asdict()
-        spark.sql(_TRUNCATE.format(rows=rows, table=_literal(table), **named))
+        spark.sql(_TRUNCATE.format(rows=rows, table=spark_literal(table), **named))
 
 
 def _gone(truncates: Mapping[str, tuple[Truncation, int]]) -> str:
     """The condition that an entry stands before a truncate of its table."""
     before = [
-        f"(`table` = {_literal(table)} AND"
+        f"(`table` = {spark_literal(table)} AND"
         f" struct(hub_epoch, place) < struct({one.hub_epoch}L, {place}L))"
         for table, (one, place) in truncates.items()
     ]
     return f"({' OR '.join(before)})" if before else "false"
 
 
-def _literal(text: str) -> str:
+def spark_literal(text: str) -> str:
     """A text in Spark's SQL; MERGE and UPDATE take no parameters."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

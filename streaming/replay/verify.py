@@ -124,8 +124,7 @@ def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
     audit.found(_judged_twice(store, span))
     last = commit_of(store, span.last)
     if last is not None:
-        found = [*_rows(store, checkpoint_of(last), audit)]
-        audit.found(iter(found))
+        audit.found(_rows(store, checkpoint_of(last), audit))
     audit.seconds = time.monotonic() - started_s
     return audit
 

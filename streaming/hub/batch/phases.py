@@ -95,16 +95,12 @@ class BatchPhases:
             self._done.append((was.phase, now_s - was.phase_began_s))
             self.running = RunningBatch(was.batch, phase, was.began_s, now_s, was.began_ns)
 
-    def reached(self, point: FaultPoint) -> None:
-        """Begin the phase behind a point of the commit, if one begins there."""
-        if point in _BEHIND:
-            self.enter(_BEHIND[point])
-
     def noting(self, reach: FaultHook) -> FaultHook:
         """The hook that also notes which phase of a batch begins."""
 
         def at(point: FaultPoint) -> None:
-            self.reached(point)
+            if point in _BEHIND:
+                self.enter(_BEHIND[point])
             reach(point)
 
         return at

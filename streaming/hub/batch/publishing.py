@@ -10,6 +10,7 @@ from numpy import isin
 from checkpoints.commit.epochs import Plan
 from checkpoints.commit.faults import FaultPoint
 from checkpoints.commit.protocol import BatchOutcome
+from checkpoints.reading.lookup import between
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors.wire import encode_stopped
@@ -116,9 +117,7 @@ def logged(
     An agent without the table would refuse its rows. First they are chosen without the images, for
     of a long absence most are not sent.
     """
-    after, to = to_send.after, to_send.to
-    where = (ds.field("hub_epoch") > after) & (ds.field("hub_epoch") <= to)
-    where &= ds.field("table").isin(sorted(configured))
+    where = between(to_send.after, to_send.to) & ds.field("table").isin(sorted(configured))
     log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
     chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))

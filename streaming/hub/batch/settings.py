@@ -79,10 +79,6 @@ class CommittedBatch:
     conflicts: pa.Table
 
 
-def _nobody(_: CommittedBatch) -> None:
-    """Nobody looks."""
-
-
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Where a hub reaches out: topics, old input, and the work beside the batches.
@@ -104,4 +100,4 @@ class Effects:
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False
     phases: BatchPhases = field(default_factory=BatchPhases)
-    committed: Callable[[CommittedBatch], None] = _nobody
+    committed: Callable[[CommittedBatch], None] = lambda _: None

@@ -26,11 +26,11 @@ class VerdictCounts:
     in_conflict: int = 0
     rejected: int = 0
 
-    def add(self, rows: Mapping[str, int]) -> None:
-        """Add the counts of a batch."""
-        self.judged += rows["judged"]
-        self.in_conflict += rows["in_conflict"]
-        self.rejected += rows["rejected"]
+    def add(self, other: "VerdictCounts") -> None:
+        """Add the counts of other changes."""
+        self.judged += other.judged
+        self.in_conflict += other.in_conflict
+        self.rejected += other.rejected
 
 
 class Bucket(NamedTuple):
@@ -58,15 +58,14 @@ class Tally:
     def add(self, at_ms: int, recorded: pa.Table, replayed: pa.Table) -> None:
         """Add the changelogs of a batch."""
         mine, theirs = _by_writer(recorded), _by_writer(replayed)
-        for group, rows in mine.items():
-            self.recorded[group].add(rows)
-        for group, rows in theirs.items():
-            self.replayed[group].add(rows)
-        self.refreshes += recorded.num_rows - sum(rows["judged"] for rows in mine.values())
-        judged = sum(rows["judged"] for rows in theirs.values())
-        lost = [sum(rows["in_conflict"] for rows in side.values()) for side in (mine, theirs)]
-        if judged or any(lost):
-            self.times.append(Bucket(at_ms, judged, *lost))
+        for group, counts in mine.items():
+            self.recorded[group].add(counts)
+        for group, counts in theirs.items():
+            self.replayed[group].add(counts)
+        here, there = _sum(mine), _sum(theirs)
+        self.refreshes += recorded.num_rows - here.judged
+        if there.judged or here.in_conflict or there.in_conflict:
+            self.times.append(Bucket(at_ms, there.judged, here.in_conflict, there.in_conflict))
 
     def groups(self) -> list[WriterGroup]:
         """All groups of writers, by name."""
@@ -92,7 +91,7 @@ class Tally:
         ]
 
 
-def _by_writer(log: pa.Table) -> dict[WriterGroup, dict[str, int]]:
+def _by_writer(log: pa.Table) -> dict[WriterGroup, VerdictCounts]:
     changes = log.filter(pc.equal(log["kind"], CHANGE))
     if not changes.num_rows:
         return {}
@@ -107,19 +106,15 @@ def _by_writer(log: pa.Table) -> dict[WriterGroup, dict[str, int]]:
         [([], "count_all"), ("in_conflict", "sum"), ("rejected", "sum")]
     )
     return {
-        (row["table"], row["app"]): {
-            "judged": row["count_all"],
-            "in_conflict": row["in_conflict_sum"],
-            "rejected": row["rejected_sum"],
-        }
+        (row["table"], row["app"]): VerdictCounts(
+            row["count_all"], row["in_conflict_sum"], row["rejected_sum"]
+        )
         for row in counted.to_pylist()
     }
 
 
 def _sum(groups: Mapping[WriterGroup, VerdictCounts]) -> VerdictCounts:
-    counts = VerdictCounts()
-    for one in groups.values():
-        counts.judged += one.judged
-        counts.in_conflict += one.in_conflict
-        counts.rejected += one.rejected
-    return counts
+    total = VerdictCounts()
+    for counts in groups.values():
+        total.add(counts)
+    return total

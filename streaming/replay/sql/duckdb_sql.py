@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from checkpoints.commit.recorded import BatchMark
-from checkpoints.query import equals, scan
+from checkpoints.query import equals, literal, quoted, scan
 from checkpoints.reading.past import PastStore
 from checkpoints.reading.truncates import last_truncates
 from checkpoints.tables import SCHEMAS, TableName
@@ -110,7 +110,7 @@ def _session() -> Iterator[duckdb.DuckDBPyConnection]:
         for setting in (
             "TimeZone = 'UTC'",
             f"memory_limit = '{MEMORY}'",
-            f"temp_directory = {_literal(scratch)}",
+            f"temp_directory = {literal(scratch)}",
             f"max_temp_directory_size = '{SCRATCH}'",
             "enable_external_access = false",
             "lock_configuration = true",
@@ -180,7 +180,7 @@ class _OpenTables:
             self._open_hub(name, self._hub[name])
 
     def _view(self, name: str, sql: str) -> None:
-        self._session.execute(f"CREATE TEMP VIEW {_quoted(name)} AS {sql}")
+        self._session.execute(f"CREATE TEMP VIEW {quoted(name)} AS {sql}")
 
     def _open_hub(self, name: str, table: TableName) -> None:
         """A table of the hub's up to the batch; `rows` at its version."""
@@ -190,7 +190,7 @@ class _OpenTables:
         raw = f"_whole_{name}"
         self._session.register(raw, self._store.dataset(table))
         bound = f" WHERE batch <= {self._last.batch}" if "batch" in SCHEMAS[table].names else ""
-        self._view(name, f"SELECT * FROM {_quoted(raw)}{bound}")  # noqa: S608
+        self._view(name, f"SELECT * FROM {quoted(raw)}{bound}")  # noqa: S608
 
     def _copy_rows(self, name: str, where: Sequence[str]) -> None:
         """Rows of `rows` in the session's own memory, some thousand at a time."""
@@ -198,7 +198,7 @@ class _OpenTables:
         batches = (batch for part in parts for batch in part.to_batches())
         reader = pa.RecordBatchReader.from_batches(SCHEMAS[TableName.ROWS], batches)
         self._session.register("_arriving", reader)
-        self._session.execute(f"CREATE TABLE {_quoted(name)} AS SELECT * FROM _arriving")  # noqa: S608
+        self._session.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM _arriving")  # noqa: S608
         self._session.unregister("_arriving")
 
     def _typed(self, table: Table) -> str:
@@ -210,14 +210,14 @@ class _OpenTables:
         truncate, place = truncates.get(table.name, (NEVER, -1))
         standing = _STANDING.format(
             HUB=HUB,
-            rows=_quoted(rows),
-            table=_literal(table.name),
+            rows=quoted(rows),
+            table=literal(table.name),
             after=after,
             truncated=truncate.hub_epoch,
             place=place,
         )
         columns = ", ".join(
-            f"{_value(table.name, name, kind)} AS {_quoted(name)}"
+            f"{_value(table.name, name, kind)} AS {quoted(name)}"
             for name, kind in table.columns.items()
         )
         return (
@@ -229,11 +229,11 @@ class _OpenTables:
 def _value(table: str, column: str, kind: ColumnType) -> str:
     """A column of an image in its type; a value that has no such form is named, and not null."""
     pointer = "/" + column.replace("~", "~0").replace("/", "~1")
-    text, type_ = f"json_extract_string(image, {_literal(pointer)})", _TYPES[kind]
+    text, type_ = f"json_extract_string(image, {literal(pointer)})", _TYPES[kind]
     if type_ == "VARCHAR":
         return text
-    what = _literal(f"column {column} of {table}, row ")
-    wrong = f"error({what} || key || ': ' || {text} || {_literal(f' is no {kind.value}')})"
+    what = literal(f"column {column} of {table}, row ")
+    wrong = f"error({what} || key || ': ' || {text} || {literal(f' is no {kind.value}')})"
     typed = f"coalesce(TRY_CAST({text} AS {type_}), CAST({wrong} AS {type_}))"
     return f"CASE WHEN {text} IS NULL THEN NULL ELSE {typed} END"
 
@@ -265,11 +265,3 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 def _one_line(text: str) -> str:
     """DuckDB's message without its picture of the query."""
     return " ".join(text.split("\n\nLINE", maxsplit=1)[0].split())
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -11,6 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from checkpoints.commit.recorded import BatchMark
 from checkpoints.reading.past import PastStore
 from checkpoints.reading.truncates import last_truncates
+from checkpoints.rows import spark_literal
 from checkpoints.tables import TableName
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
@@ -100,7 +101,7 @@ def _past_rows(spark: SparkSession, store: PastStore) -> DataFrame:
 def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: int) -> DataFrame:
     """The rows as they stood, typed; `truncated`, `place`: where the table's last truncate is."""
     bounds = {"after": after, "truncated": truncated, "place": place}
-    rows = spark.sql(_STANDING.format(table=_literal(table.name), **bounds))
+    rows = spark.sql(_STANDING.format(table=spark_literal(table.name), **bounds))
     fields = StructType([StructField(column, StringType()) for column in table.columns])
     parsed = rows.select("*", from_json("image", fields).alias("of_row"))
     columns = [
@@ -114,7 +115,3 @@ def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: 
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
