@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Protocol, Self
 
 from streaming.core.model.errors import HubError
@@ -55,12 +55,7 @@ class PartMonitor:
             self._before[number] = signal.signal(number, self._record_signal)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 

@@ -164,10 +164,13 @@ def _unheard(replicas: list[ReplicaSummary], found: HubStatus) -> Iterator[Probl
             yield Problem(why.text, "start its agent; if it runs, its log says what it waits for")
 
 
+def _differing_of(kind: DivergenceKind, found: HubStatus) -> list[tuple[str, int]]:
+    """(replica, how many of its rows differ in this way), by name."""
+    return sorted(Counter(one.replica for one in found.differing if one.kind is kind).items())
+
+
 def _refused(found: HubStatus) -> Iterator[Problem]:
-    refused = [one for one in found.differing if one.kind is DivergenceKind.REFUSED]
-    counts = Counter(one.replica for one in refused)
-    for name, count in sorted(counts.items()):
+    for name, count in _differing_of(DivergenceKind.REFUSED, found):
         yield Problem(
             f"the database of {name} refuses {differing_text(count, found.differing)}",
             f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"
@@ -176,9 +179,7 @@ def _refused(found: HubStatus) -> Iterator[Problem]:
 
 
 def _uncarried(found: HubStatus) -> Iterator[Problem]:
-    uncarried = [one for one in found.differing if one.kind is DivergenceKind.UNCARRIED]
-    counts = Counter(one.replica for one in uncarried)
-    for name, count in sorted(counts.items()):
+    for name, count in _differing_of(DivergenceKind.UNCARRIED, found):
         yield Problem(
             f"{name} alone has {differing_text(count, found.differing)} that nobody else can take",
             f"`slackwater conflicts list --kind uncarried --loser {name}` says why, and what to do",

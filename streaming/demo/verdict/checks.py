@@ -119,12 +119,17 @@ def losers_by_rule(evidence: Evidence) -> Iterator[str]:
             yield f"change {csn} {'lost' if lost else 'won'}, by its replica's journal it must not"
 
 
+def _last_accepted(evidence: Evidence) -> dict[Key, Row]:
+    return {
+        evidence.key(row["table"], row["key"]): row
+        for row in evidence.judged
+        if row["verdict"] == Verdict.ACCEPTED
+    }
+
+
 def last_images(evidence: Evidence) -> Iterator[str]:
     """The last accepted image of each row against the files."""
-    last = dict[Key, Row]()
-    for row in evidence.judged:
-        if row["verdict"] == Verdict.ACCEPTED:
-            last[evidence.key(row["table"], row["key"])] = row
+    last = _last_accepted(evidence)
     for replica in evidence.survivors:
         for key in replica.rows.keys() - last.keys():
             yield f"{_row(key)} is at {replica.name}, but no change of it was ever accepted"
@@ -164,10 +169,7 @@ def loss_found(evidence: Evidence) -> Iterator[str]:
 
 def loss_given_back(evidence: Evidence) -> Iterator[str]:
     """The row of each lost write that stands, in the file that was restored."""
-    last = dict[Key, Row]()
-    for row in evidence.judged:
-        if row["verdict"] == Verdict.ACCEPTED:
-            last[evidence.key(row["table"], row["key"])] = row
+    last = _last_accepted(evidence)
     for replica in evidence.restored:
         lost = {write.change.csn for write in replica.lost_writes}
         for key, row in last.items():
