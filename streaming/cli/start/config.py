@@ -3,7 +3,7 @@
 import ast
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from importlib.resources import files
@@ -18,9 +18,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from checkpoints.config import documents
+from connectors.database_kinds import KINDS
+from connectors.databases import kind_of
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.table_names import name_warnings
 from streaming.config import functions
 from streaming.config.access import access_faults
 from streaming.config.config import Config
@@ -30,9 +31,15 @@ from streaming.config.sources.load import load, options_in
 from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.text.wording import as_count
+from streaming.replay.sql.tables import HUB_NAMES
 from streaming.terminal.output import write_error, write_json, write_line, write_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
+
+_OF_HUB = (
+    "in `slackwater sql` the hub has a table of this name, which cannot be read together with this"
+    " one; give the table another name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
             write_error(f"warning: {complaint}")
         raise
     warnings = [
-        *name_warnings(list(valid.table_map())),
+        *_name_warnings(list(valid.table_map())),
         *_complaints_of_options(valid.spark, valid.kafka.options),
     ]
     try:
@@ -85,6 +92,14 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
         as_count(len(valid.agreements), "agreement"),
     )
     write_line(f"{config} is valid: {', '.join(counts)}")
+
+
+def _name_warnings(names: Sequence[str]) -> Iterator[str]:
+    """A sentence for each table that should be named otherwise; a hub starts nevertheless."""
+    found = [warning for scheme in KINDS for warning in kind_of(scheme).name_warnings(names)]
+    found += [(place, _OF_HUB) for place, name in enumerate(names) if name.lower() in HUB_NAMES]
+    for place, why in sorted(found):
+        yield f"tables[{place}].name = {names[place]!r}: {why}"
 
 
 def _complaints_of_options(spark: Mapping[str, str], kafka: Mapping[str, str]) -> Iterator[str]:
