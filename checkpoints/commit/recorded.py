@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from checkpoints.commit.epochs import COMMIT, PLAN
 from checkpoints.root import table_uri
 from checkpoints.spark_errors import translated
-from checkpoints.store import StateStore
+from checkpoints.store import StateStore, in_schema
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.access.root import StateRoot
 
@@ -100,7 +100,7 @@ def from_store(store: StateStore) -> Read:
     def read(name: TableName, first: int, last: int) -> pa.Table:
         store.refreshed(name)
         found = store.read(name, (ds.field("batch") >= first) & (ds.field("batch") <= last))
-        return _in_schema(found, name)
+        return in_schema(found, name)
 
     return read
 
@@ -113,20 +113,9 @@ def from_spark(spark: "SparkSession", root: StateRoot) -> Read:
             rows = spark.read.format("delta").load(table_uri(root, name))
             there = [column for column in SCHEMAS[name].names if column in rows.columns]
             found = rows.where(f"batch >= {first} AND batch <= {last}").select(*there).toArrow()
-        return _in_schema(found, name)
+        return in_schema(found, name)
 
     return read
-
-
-def _in_schema(rows: pa.Table, name: TableName) -> pa.Table:
-    return pa.table([_column(rows, field) for field in SCHEMAS[name]], SCHEMAS[name])
-
-
-def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """A column in the type of the schema; one that an earlier version did not write is null."""
-    if field.name not in rows.column_names:
-        return pa.nulls(rows.num_rows, field.type)
-    return rows[field.name].cast(field.type)
 
 
 def recorded_rows(read: Read, marks: Sequence[BatchMark]) -> Iterator[RecordedRows]:
