@@ -1,10 +1,13 @@
 """SQLite's errors as those of the agent's loop, with what to do."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.sqlite.install.system import PREFIX, lost_tables_text
+from streaming.core.model.errors import StateError
 
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 UNREADABLE_SCHEMA = (
@@ -41,6 +44,9 @@ REMEDIES = {
 """SQLite's primary error code -> what the agent says."""
 
 
+_OWN_TABLE_LOST = re.compile(rf"no such table: (?:main\.)?({PREFIX}\w+)")
+
+
 @contextmanager
 def store_errors() -> Iterator[None]:
     """Raise SQLite's errors as the StoreError that the agent's loop handles."""
@@ -50,6 +56,8 @@ def store_errors() -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in BUSY:
             raise StoreBusyError(str(error)) from error
+        if lost := _OWN_TABLE_LOST.fullmatch(str(error)):
+            raise StateError(lost_tables_text([lost[1]])) from error
         raise StoreError(remedy(code, error).format(error)) from error
 
 

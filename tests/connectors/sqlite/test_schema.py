@@ -332,6 +332,17 @@ def test_several_triggers_that_are_lost_are_named_once(replica: Replica) -> None
     assert {LOST[1], LOST[3]} <= dict(objects(replica.client)).keys()
 
 
+def test_a_look_between_two_transactions_names_an_own_table_that_is_gone(replica: Replica) -> None:
+    """It may be the first to find out, and SQLite says only that there is no such table."""
+    with closing(replica.store()) as store:
+        replica.client.execute("DROP TABLE _slackwater_journal")
+
+        with pytest.raises(
+            StateError, match=r"own table _slackwater_journal was dropped: .* reinit"
+        ):
+            store.backlog()
+
+
 @pytest.mark.parametrize("name", NEEDED_TABLES)
 def test_a_table_of_the_agents_that_is_dropped_is_named_with_what_to_do(
     replica: Replica, name: str, tmp_path: Path
