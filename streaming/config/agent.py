@@ -3,7 +3,6 @@
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from streaming.config.config import Config
 from streaming.core.access.port_access import LOOPBACK
-from streaming.core.model.errors import ConfigError
 
 
 def agent_settings(
@@ -18,14 +17,12 @@ def agent_settings(
     load: str | None = None,
 ) -> AgentSettings:
     """The settings of the agent beside this database; ConfigError: there is no such replica."""
-    known = {one.name: one for one in config.replicas}
-    if replica not in known:
-        raise ConfigError(f"there is no replica {replica!r}: use one of {', '.join(known)}")
+    rid = config.replica(replica).rid
     topics = [config.updates_topic(a.name) for a in config.agreements if a.consumer == replica]
     return AgentSettings(
         database,
         replica,
-        known[replica].rid,
+        rid,
         config.kafka.bootstrap_servers,
         config.changes_topic(replica),
         topics[0] if topics else None,

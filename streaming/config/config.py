@@ -23,6 +23,7 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
+from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.state.topology import Subscription
 
@@ -77,8 +78,11 @@ class Config(BaseModel):
         return {entry.name: entry.table(rids) for entry in self.tables}
 
     def replica(self, name: str) -> ReplicaConfig:
-        """The replica of this name; KeyError when there is none."""
-        return {entry.name: entry for entry in self.replicas}[name]
+        """The replica of this name; ConfigError when there is none."""
+        known = {entry.name: entry for entry in self.replicas}
+        if name not in known:
+            raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(known)}")
+        return known[name]
 
     def tables_of(self, agreement: AgreementConfig) -> frozenset[str]:
         """The names of the tables whose changes this agreement sends."""

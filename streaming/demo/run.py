@@ -10,23 +10,13 @@ from pathlib import Path
 
 from streaming.core.model.errors import HubError
 from streaming.demo.monitor import Interrupted, PartMonitor
-from streaming.demo.scenario import DemoScenario
+from streaming.demo.scenario import DemoOptions
 
 
-def main(
-    *,
-    keep: Path | None = None,
-    seconds: float = 10,
-    scenario: DemoScenario = DemoScenario.COLLISIONS,
-    stay: bool = False,
-    secure: bool = False,
-    check: Path | None = None,
-    as_json: bool = False,
-) -> int:
+def main(options: DemoOptions, check: Path | None) -> int:
     """Run a demonstration, or verify again one that was kept (`check`); the exit code.
 
-    `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker. Its
-    state is in its own folder, also where the states of others have one, as in a container.
+    Its state is in its own folder, also where the states of others have one, as in a container.
     """
     with PartMonitor() as monitor:
         try:
@@ -36,10 +26,8 @@ def main(
             monitor.check()
             os.environ.pop(STATE_FOLDER_VARIABLE, None)  # noqa: TID251  # its parts inherit the rest
             if check is not None:
-                return verify_kept(check, as_json=as_json)
-            return perform(
-                monitor, keep, seconds, scenario, stay=stay, secure=secure, as_json=as_json
-            )
+                return verify_kept(check, as_json=options.as_json)
+            return perform(monitor, options)
         except (Interrupted, HubError):
             if monitor.signal is None:
                 raise

@@ -1,6 +1,8 @@
 """What a demonstration shows."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class DemoScenario(StrEnum):
@@ -12,3 +14,18 @@ class DemoScenario(StrEnum):
     """a replica's file is restored from a backup, and comes back under traffic"""
     LOST_ORIGIN = "lost-origin"
     """a replica dies for ever while another one is away, and is retired"""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """How a demonstration is run: for how long at least, and in which folder if that is kept.
+
+    `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker.
+    """
+
+    scenario: DemoScenario
+    seconds: float
+    keep: Path | None
+    stay: bool
+    secure: bool
+    as_json: bool

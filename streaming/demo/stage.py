@@ -23,7 +23,7 @@ from streaming.demo.parts import BrokerPart, ProcessPart, end_all
 from streaming.demo.programs import start_agent, start_hub
 from streaming.demo.progress import ProgressSteps
 from streaming.demo.replicas.acts import Act, collide, lose_origin, restore
-from streaming.demo.scenario import DemoScenario
+from streaming.demo.scenario import DemoOptions, DemoScenario
 from streaming.demo.verdict.checks import check_evidence
 from streaming.demo.verdict.evidence import gather
 from streaming.demo.verdict.report import facts, show
@@ -38,26 +38,17 @@ LEVEL_S = 300.0
 """Limits for a machine that is busy; an idle one needs a tenth."""
 
 
-def perform(
-    monitor: PartMonitor,
-    keep: Path | None,
-    seconds: float,
-    scenario: DemoScenario,
-    *,
-    stay: bool,
-    secure: bool,
-    as_json: bool,
-) -> int:
+def perform(monitor: PartMonitor, options: DemoOptions) -> int:
     """Run a demonstration and show it; the exit code. Its folder stays unless it is interrupted."""
     check_java()
     _forget_overrides()
     logging.getLogger("kafka").setLevel(
         logging.CRITICAL
     )  # failures are raised as errors of the hub
-    with _place(keep) as folder:
+    with _place(options.keep) as folder:
         with ProgressSteps() as steps:
-            _run(monitor, folder, steps, seconds, scenario, stay=stay, secure=secure)
-        holds = _conclude(folder, steps.seconds, as_json=as_json)
+            _run(monitor, folder, steps, options)
+        holds = _conclude(folder, steps.seconds, as_json=options.as_json)
         monitor.check()
     return 0 if holds else 1
 
@@ -108,19 +99,13 @@ def _place(keep: Path | None) -> Iterator[DemoFolder]:
 
 
 def _run(
-    monitor: PartMonitor,
-    folder: DemoFolder,
-    steps: ProgressSteps,
-    seconds: float,
-    scenario: DemoScenario,
-    *,
-    stay: bool,
-    secure: bool,
+    monitor: PartMonitor, folder: DemoFolder, steps: ProgressSteps, options: DemoOptions
 ) -> None:
     """Start everything, wait for the workload, and end writers, agents, hub and broker in order."""
     with ExitStack() as ends:
-        with steps.step("closed broker" if secure else "broker"):
-            broker = BrokerPart(folder.broker, monitor, start_broker if secure else Broker.start)
+        with steps.step("closed broker" if options.secure else "broker"):
+            start = start_broker if options.secure else Broker.start
+            broker = BrokerPart(folder.broker, monitor, start)
             ends.callback(broker.end)
             monitor.wait(
                 broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}"
@@ -129,7 +114,7 @@ def _run(
             http = HttpConfig()
             port = free_port(http.host, http.port)
             config = folder.configure(broker.broker.bootstrap_servers, port)
-            if secure:
+            if options.secure:
                 admit(folder.broker, broker.broker, users_of(config))
                 config = _as_hub(folder)
             _make_topics(config)
@@ -144,13 +129,13 @@ def _run(
             pids = ", ".join(str(p.process.pid) for p in (hub, *agents))
             page = f"http://{http.host}:{port}/"
             step.show(f"processes {pids}; page at {page}")
-        act = Act(monitor, folder, config, steps, ends, seconds)
-        measured_since_ms = _perform(scenario, act, agents)
+        act = Act(monitor, folder, config, steps, ends, options.seconds)
+        measured_since_ms = _perform(options.scenario, act, agents)
         with steps.step("until level"):
             monitor.wait(
                 lambda: is_level(config, folder), LEVEL_S, lambda: not_level(config), STATE_POLL_S
             )
-        if stay:
+        if options.stay:
             with steps.step(f"stays until Ctrl-C, page at {page}"):
                 monitor.wait_for_signal()
         with steps.step("end in order"):

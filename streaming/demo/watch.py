@@ -8,7 +8,7 @@ from streaming.core.text.wording import as_count
 from streaming.demo.folder import DemoFolder
 from streaming.demo.replicas.journals import last_write, published_all
 from streaming.facts.consumers.lag import Lag, lags
-from streaming.facts.consumers.serving import serving
+from streaming.facts.names import serving
 from streaming.terminal.output import as_counts
 
 STATE_POLL_S = 0.3

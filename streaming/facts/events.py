@@ -51,7 +51,7 @@ def state_event(found: LiveFacts) -> dict[str, Any]:
         "hub": status.hub,
         "hub_epoch": status.hub_epoch,
         "batch": status.batch,
-        "readiness": found.readiness.document(),
+        "readiness": asdict(found.readiness),
         "agreements": list(agreements),
         "replicas": [asdict(one) for one in status.replicas],
         "unheard": [one.text for one in status.unheard],

@@ -1,4 +1,4 @@
-"""Lookups by name in the configuration, and the hub's committed state."""
+"""The hub's committed state, and lookups in the configuration: by name, and of who is served."""
 
 from collections.abc import Mapping
 
@@ -44,14 +44,6 @@ def rid_of_any(config: Config, name: str) -> int:
     raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
 
 
-def rid_of_replica(config: Config, name: str) -> int:
-    """The rid of a configured replica by its name; ConfigError when there is none."""
-    rids = {replica.name: replica.rid for replica in config.replicas}
-    if name not in rids:
-        raise ConfigError(f"there is no replica {name!r}: use one of {', '.join(rids)}")
-    return rids[name]
-
-
 def agreement_named(config: Config, name: str) -> AgreementConfig:
     """The agreement of this name; ConfigError when there is none."""
     known = {agreement.name: agreement for agreement in config.agreements}
@@ -59,3 +51,20 @@ def agreement_named(config: Config, name: str) -> AgreementConfig:
         listed = ", ".join(known) or "none is configured"
         raise ConfigError(f"there is no agreement {name!r}: use one of {listed}")
     return known[name]
+
+
+def serving(config: Config, reader: Reader) -> Config:
+    """The configuration of those that are served; what is retired for good has to be level no more.
+
+    It stays in the file until the operator removes it.
+    """
+    known = reader.commit.state.replicas if reader.commit else {}
+    gone = {r.name for r in config.replicas if r.rid in known and known[r.rid].is_retired_for_good}
+    if not gone:
+        return config
+    return config.model_copy(
+        update={
+            "replicas": [one for one in config.replicas if one.name not in gone],
+            "agreements": [one for one in config.agreements if one.consumer not in gone],
+        }
+    )

@@ -1,9 +1,8 @@
 """Whether a hub does its work: it reads, it reaches Kafka, and its batches come to an end."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.status.hub import HubStatus
@@ -51,10 +50,6 @@ class Readiness:
     commit_age_s: float | None
     polled_age_s: float | None
     under_way: BatchUnderWay | None
-
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document."""
-        return asdict(self)
 
 
 def readiness(

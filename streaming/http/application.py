@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any, Protocol
 
@@ -109,7 +109,7 @@ class Answers:
         """Whether the hub does its work: 503 if not, with the reasons for whoever may read."""
         found = self.hub.readiness(time.time())
         may_read: MayRead = getattr(request.state, MAY_READ)
-        document = found.document() if may_read() else {"ready": found.ready}
+        document = asdict(found) if may_read() else {"ready": found.ready}
         return _json(document_text(document), 200 if found.ready else 503)
 
     def status(self, _: Request) -> Response:

@@ -17,7 +17,7 @@ from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.replicas.acts import AWAY, DEAD
 from streaming.demo.verdict.checks import LOST_ORIGIN, QUOTA, check_evidence
 from streaming.demo.verdict.evidence import Evidence, ReplicaEvidence, gather
-from streaming.facts.consumers.serving import serving
+from streaming.facts.names import serving
 
 Kept = tuple[DemoFolder, dict[str, Any]]
 

@@ -1,6 +1,7 @@
 """`explain`: the whole story of one change, or the history of a row."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,7 @@ def explain(
     if html is not None:
         _write_graph(found, configured, html)
     if as_json:
-        write_json(found.document())
+        write_json(asdict(found))
         return
     write_pairs(story(found, configured))
 
@@ -137,8 +138,8 @@ def _what_followed(found: Explanation, names: Mapping[int, str]) -> Iterator[tup
     if found.retry:
         retry = found.retry
         yield "retry", f"{retry['csn']}, {retry['verdict']} in hub epoch {retry['hub_epoch']}"
-    for name, at in found.covered:
-        yield "covered", f"{name}, {as_time(at)}"
+    for one in found.covered:
+        yield "covered", f"{one.agreement}, {as_time(one.at)}"
 
 
 def _place(judged: Row, config: Config, names: Mapping[int, str]) -> str:

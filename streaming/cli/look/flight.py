@@ -1,5 +1,7 @@
 """`status --replica`: the hub epochs that a replica has not reflected yet, by stage."""
 
+from dataclasses import asdict
+
 from checkpoints.reading.reader import Reader
 from streaming.cli.inputs import now
 from streaming.config.config import Config
@@ -12,7 +14,7 @@ def answer(config: Config, reader: Reader, name: str, *, as_json: bool) -> None:
     """Print the hub epochs in flight to and from a replica."""
     found = replica_flight(config, reader, name, now().timestamp())
     if as_json:
-        write_json(found.document())
+        write_json(asdict(found))
     else:
         _show(found)
 

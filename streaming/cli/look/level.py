@@ -1,6 +1,7 @@
 """`level`: whether all consumers have everything; exit 0 if so."""
 
 import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,13 +15,11 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
-from streaming.facts.consumers.level import HubLevel, hub_level
+from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
-from streaming.facts.consumers.topic_ends import TopicEnds
-from streaming.facts.consumers.unreplicated import unreplicated_warnings
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.health import unnamed_remedy, unnamed_text
-from streaming.facts.status.schemas import schema_warnings
+from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 POLL_S = 0.1
@@ -79,7 +78,7 @@ def level(
     """
     found = _awaited(config, wait, max_age)
     if as_json:
-        write_json(found.document())
+        write_json(asdict(found))
     else:
         _show(found)
         for warning in (

@@ -9,7 +9,6 @@ from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.cli.look import counters
 from streaming.core.text.wording import as_age, as_count
-from streaming.facts.consumers.unreplicated import unreplicated_warnings
 from streaming.facts.health import (
     Problem,
     agreement_state,
@@ -19,7 +18,7 @@ from streaming.facts.health import (
 )
 from streaming.facts.status.hub import HubStatus, hub_status
 from streaming.facts.status.replicas import PendingSummary, ReplicaSummary
-from streaming.facts.status.schemas import schema_warnings
+from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import (
     as_counts,
     write_json,

@@ -1,6 +1,7 @@
 """`conflicts list --kind uncarried`: rows that stand at their writer only, and what to do."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from checkpoints.reading.reader import Reader
 from streaming.core.text.wording import as_count
@@ -13,7 +14,7 @@ def show(reader: Reader, rows: Sequence[DivergentRow], limit: int, *, as_json: b
     """The newest of these rows, what each remedy is for, and the commands that end it."""
     found = described(reader, rows[-limit:])
     if as_json:
-        write_json([one.document() for one in found])
+        write_json([asdict(one) for one in found])
         return
     write_table(
         ("id", "replica", "table", "key", "reason", "since", "image in", "what is wrong"),

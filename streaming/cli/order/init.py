@@ -1,6 +1,7 @@
 """`init`: fill a new, empty replica with the rows of the hub."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -53,7 +54,7 @@ def init(
             order = ResyncOrder(name, is_full=True).text()
             numbers.append(append_command(reader, CommandName.RESYNC, order, now()))
     if as_json:
-        write_json({**found.document(), "command": CommandName.RESYNC, "numbers": numbers})
+        write_json({**asdict(found), "command": CommandName.RESYNC, "numbers": numbers})
         return
     _show(found, numbers)
 

@@ -1,6 +1,7 @@
 """`resync`: bring a consumer what it lacks as rows, or show how far that is."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -72,7 +73,7 @@ def _order(order: ResyncOrder, config: ConfigPath, *, as_json: bool) -> None:
     found = planned_resync(configured, reader, order)
     number = append_command(reader, CommandName.RESYNC, order.text(), now())
     if as_json:
-        write_json({"command": CommandName.RESYNC, **found.document(), "number": number})
+        write_json({"command": CommandName.RESYNC, **asdict(found), "number": number})
         return
     write_sentence(_planned_text(found))
     write_line(
@@ -99,7 +100,7 @@ def _planned_text(found: PlannedResync) -> str:
 
 def _show(found: Sequence[ConsumerResync], *, as_json: bool) -> None:
     if as_json:
-        write_json([one.document() for one in found])
+        write_json([asdict(one) for one in found])
         return
     if not found:
         write_line("no consumer is away, and no resync is under way")

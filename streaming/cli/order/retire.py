@@ -1,5 +1,6 @@
 """`retire`: take a replica out for good, such as an origin that is dead for ever."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,8 +10,8 @@ from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
+from streaming.facts.consumers.level import TopicEnds
 from streaming.facts.consumers.retirement import Retirement, retirement
-from streaming.facts.consumers.topic_ends import TopicEnds
 from streaming.terminal.output import write_json, write_line, write_sentence
 
 RetiredReplica = Annotated[
@@ -37,7 +38,7 @@ def retire(
     found = retirement(configured, reader, replica, lambda: TopicEnds().ask(configured))
     number = append_command(reader, CommandName.RETIRE, str(found.rid), now()) if yes else None
     if as_json:
-        write_json({**found.document(), "command": number and CommandName.RETIRE, "number": number})
+        write_json({**asdict(found), "command": number and CommandName.RETIRE, "number": number})
         return
     _show(found)
     if number is None:

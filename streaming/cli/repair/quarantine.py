@@ -19,7 +19,6 @@ from streaming.facts.consumers.divergent import DivergentRow, kept_different
 from streaming.facts.history.quarantine import (
     kept_ids,
     quarantine_document,
-    quarantined,
     quarantined_record,
     utf8,
 )
@@ -68,9 +67,8 @@ def list_(
     """List the records in quarantine, the newest last."""
     configured, reader = opened(config)
     rid = None if replica is None else rid_of_any(configured, replica)
-    shown, total = quarantined(
-        reader, reason=reason, rid=rid, everything=everything, newest=limit, values=as_json
-    )
+    equal = {"reason": reason, "rid": rid}
+    shown, total = reader.quarantine_page(equal, limit, everything=everything, values=as_json)
     if as_json:
         write_json([quarantine_document(row) for row in shown])
         return

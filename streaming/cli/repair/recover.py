@@ -10,7 +10,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.state.restored import is_restored
-from streaming.facts.names import committed, rid_of_replica
+from streaming.facts.names import committed
 from streaming.terminal.output import write_json, write_line
 
 LostReplica = Annotated[
@@ -57,7 +57,7 @@ def _recover_replica(config: ConfigPath, replica: str, *, as_json: bool) -> None
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
-    rid = rid_of_replica(configured, replica)
+    rid = configured.replica(replica).rid
     known = committed(reader).replicas.get(rid)
     if known is None or known.status is not ReplicaStatus.INPUT_LOST:
         state = "silent" if known is None else known.status_text

@@ -9,7 +9,7 @@ import typer
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.sources.live import live_access, live_options
 from streaming.config.sources.load import load
-from streaming.demo.scenario import DemoScenario
+from streaming.demo.scenario import DemoOptions, DemoScenario
 from streaming.hub.stopping import stop_signals
 
 AvailableNow = Annotated[
@@ -76,13 +76,5 @@ def demo(
 ) -> None:
     """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
-    code = demonstration.main(
-        keep=keep,
-        seconds=seconds,
-        scenario=scenario,
-        stay=stay,
-        secure=secure,
-        check=check,
-        as_json=as_json,
-    )
-    raise typer.Exit(code)
+    options = DemoOptions(scenario, seconds, keep, stay=stay, secure=secure, as_json=as_json)
+    raise typer.Exit(demonstration.main(options, check))

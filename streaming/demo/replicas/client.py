@@ -39,28 +39,12 @@ class DatabaseClient:
         self.connection = connection
         self.stop = stop
 
-    @contextmanager
-    def one_commit(self) -> Iterator[None]:
-        """Writes in one commit that are each a transaction of their own to the hub."""
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-
     def notes(self, ids: list[int]) -> dict[int, str | None]:
         """Account id -> its note, of the accounts that exist."""
         rows = self.connection.execute(
             "SELECT id, note FROM account WHERE id BETWEEN ? AND ?", (ids[0], ids[-1])
         )
         return dict(rows.fetchall())
-
-    def exists(self, account: int) -> bool:
-        """Return whether the account exists."""
-        found = self.connection.execute("SELECT 1 FROM account WHERE id = ?", (account,))
-        return found.fetchone() is not None
 
     def last_csn(self) -> str:
         """The CSN of the last write of this database."""

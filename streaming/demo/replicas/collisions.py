@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from connectors.sqlite.transaction import atomic
 from streaming.demo.replicas.client import DatabaseClient, WorkloadStopped
 
 HOT = 1_000_000
@@ -101,7 +102,7 @@ class CollisionRound:
     def _all_insert(self) -> None:
         mark = self._mark("opened")
         self.shared.synchronize()
-        with self.db.one_commit():
+        with atomic(self.db.connection):
             self.db.connection.executemany(
                 "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -134,7 +135,7 @@ class CollisionRound:
         deletes = self.me == self.number % len(self.shared.names)
         self.shared.synchronize()
         if deletes:
-            with self.db.one_commit():
+            with atomic(self.db.connection):
                 self.db.connection.execute(
                     "DELETE FROM account WHERE id BETWEEN ? AND ?", (self.ids[0], self.ids[-1])
                 )
@@ -148,7 +149,7 @@ class CollisionRound:
     def _update(self, ids: list[int], mark: str) -> None:
         if not ids:
             return
-        with self.db.one_commit():
+        with atomic(self.db.connection):
             self.db.connection.executemany(
                 "UPDATE account SET note = ? WHERE id = ?", [(mark, id_) for id_ in ids]
             )

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from connectors.sqlite.transaction import transaction
+from connectors.sqlite.transaction import atomic, transaction
 from streaming.demo.replicas.client import DatabaseClient
 
 SHARED = range(1, 61)
@@ -48,7 +48,7 @@ class OrdinaryTraffic:
     def _open_own(self) -> None:
         """The next account of this replica; one that is restored counts on from its backup."""
         first = 10_000 * self.rid
-        with self.db.one_commit():
+        with atomic(self.connection):
             (last,) = self.connection.execute(
                 "SELECT coalesce(max(id), ?1) FROM account WHERE id BETWEEN ?1 AND ?1 + 9999",
                 (first,),
@@ -57,10 +57,9 @@ class OrdinaryTraffic:
 
     def _open_or_close_shared(self) -> None:
         account = self.random.choice(SHARED)
-        with self.db.one_commit():
-            if self.db.exists(account):
-                self.connection.execute("DELETE FROM account WHERE id = ?", (account,))
-            else:
+        with atomic(self.connection):
+            closed = self.connection.execute("DELETE FROM account WHERE id = ?", (account,))
+            if not closed.rowcount:
                 self._open(account)
 
     def _open(self, account: int) -> None:

@@ -7,9 +7,8 @@ from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.epoch_history import EpochHistory, LagBehind
-from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.facts.consumers.serving import serving
+from streaming.facts.names import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,6 @@ class Backlog:
     origins: tuple[OriginBacklog, ...] = ()
 
 
-UNKNOWN = Backlog()
-
-
 def backlog(
     config: Config,
     hub: HubState | None,
@@ -48,12 +44,12 @@ def backlog(
     """What the consumer of an agreement lags; unknown before its hello."""
     known = hub.agreements.get(agreement.name) if hub else None
     if known is None or known.session is None:
-        return UNKNOWN
+        return Backlog()
     tables, acked = config.tables_of(agreement), known.acked_covers
     behind = epochs.behind(acked, tables, known.consumer)
     unsent = epochs.behind(max(acked, known.scanned), tables, known.consumer)
     if behind is None or unsent is None:
-        return UNKNOWN
+        return Backlog()
     others = {one.rid: one.name for one in config.replicas if one.rid != known.consumer}
     lacking = {name: epochs.lacking(acked, tables, rid) for rid, name in others.items()}
     return Backlog(
@@ -80,11 +76,8 @@ def acknowledged_by_all(config: Config, reader: Reader) -> int:
         return 0
     names = {one.name for one in serving(config, reader).agreements}
     known = (one for name, one in hub.agreements.items() if name in names)
-    return min((one.acked_covers for one in known if _is_known(one)), default=hub.hub_epoch)
-
-
-def _is_known(agreement: AgreementState) -> bool:
-    return agreement.session is not None
+    heard = (one.acked_covers for one in known if one.session is not None)
+    return min(heard, default=hub.hub_epoch)
 
 
 def _age_s(behind: LagBehind, now_s: float) -> float:

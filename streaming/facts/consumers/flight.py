@@ -1,17 +1,16 @@
 """The hub epochs that a replica has not reflected yet, by stage."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.batch.flight import Epochs, applied_in, flight
 from streaming.core.model.errors import SourceError
-from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.text.wording import as_count
-from streaming.facts.names import age_s, committed, rid_of_replica
+from streaming.facts.consumers.ruvs import state_of
+from streaming.facts.names import age_s, committed
 
 CONNECT_MS = 3_000
 READ_MS = 5_000
@@ -51,21 +50,17 @@ class ReplicaFlight:
     unread: EpochRange | None
     doubt: str | None
 
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
-
 
 def replica_flight(config: Config, reader: Reader, name: str, now_s: float) -> ReplicaFlight:
     """The hub epochs in flight to and from a replica; ConfigError if there is no such replica.
 
     Reads what the hub has not read of the replica's topic, for some seconds at most.
     """
-    hub, rid = committed(reader), rid_of_replica(config, name)
+    hub, rid = committed(reader), config.replica(name).rid
     agreement = next((a for a in config.agreements if a.consumer == name), None)
     replica = hub.replicas.get(rid, ReplicaState(rid))
     of = agreement.name if agreement else ""
-    sent = hub.agreements.get(of, AgreementState(of, rid))
+    sent = state_of(hub, of)
     applied, doubt = _applied(config, reader, name, agreement)
     found = flight(hub.hub_epoch, replica.mre, sent.sent_covers, applied)
     reflected_in = replica.session.epochs[-1] if replica.session else None

@@ -1,8 +1,7 @@
 """What filling a new replica from the hub's rows takes, and whether the log outlives it."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
@@ -13,7 +12,7 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.facts.consumers.resync import orderable, ordered_resyncs
-from streaming.facts.names import committed, rid_of_replica
+from streaming.facts.names import committed
 
 ROOM = 3
 """How many times as long as the copy takes at least, a topic must keep its records."""
@@ -39,17 +38,13 @@ class PlannedInit:
     is_ordered: bool
     short: tuple[str, ...]
 
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
-
 
 def planned_init(config: Config, reader: Reader, replica: str, ask: Ask) -> PlannedInit:
     """Foretell how a replica is filled; HubError if it was heard already, with what fits then.
 
     `ask` is asked for the topics from which the replica reads what it is sent.
     """
-    rid, state = rid_of_replica(config, replica), committed(reader)
+    rid, state = config.replica(replica).rid, committed(reader)
     agreements = [one for one in config.agreements if one.consumer == replica]
     if not agreements:
         raise ConfigError(f"{replica} is sent nothing: no agreement names it as its consumer")

@@ -11,6 +11,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.resync import GivenOrder, lacks_rows, ordered_resyncs
+from streaming.facts.consumers.ruvs import state_of
 
 NO_COMMIT = "no commit yet"
 
@@ -28,12 +29,12 @@ class Lag:
     agreement: str
     consumer: str
     state: str
-    is_stopped: bool
-    is_resyncing: bool
-    has_hello: bool
-    acked_covers: int
-    epochs: int
-    lacking: tuple[int, ...]
+    is_stopped: bool = False
+    is_resyncing: bool = False
+    has_hello: bool = False
+    acked_covers: int = 0
+    epochs: int = 0
+    lacking: tuple[int, ...] = ()
 
     @property
     def has_all(self) -> bool:
@@ -49,36 +50,16 @@ def lags(
 
     `orders`: those of `resync_orders`, if they are at hand.
     """
-    ordered = ordered_resyncs(reader, orders)
-    return [
-        _lag(
-            reader.commit.state if reader.commit else None,
-            agreement,
-            config.replica(agreement.consumer).rid,
-            config.dataset_of(agreement),
-            is_ordered=agreement.name in ordered,
-        )
-        for agreement in config.agreements
-    ]
+    if reader.commit is None:
+        return [Lag(one.name, one.consumer, NO_COMMIT) for one in config.agreements]
+    hub, ordered = reader.commit.state, ordered_resyncs(reader, orders)
+    return [_lag(config, hub, one, is_ordered=one.name in ordered) for one in config.agreements]
 
 
-def _lag(
-    hub: HubState | None, agreement: AgreementConfig, rid: int, dataset: str, *, is_ordered: bool
-) -> Lag:
-    """The lag of one agreement; `rid`: its consumer's, `is_ordered`: a resync waits for the hub."""
-    if hub is None:
-        return Lag(
-            agreement=agreement.name,
-            consumer=agreement.consumer,
-            state=NO_COMMIT,
-            is_stopped=False,
-            is_resyncing=False,
-            has_hello=False,
-            acked_covers=0,
-            epochs=0,
-            lacking=(),
-        )
-    known = hub.agreements.get(agreement.name, AgreementState(agreement.name, rid))
+def _lag(config: Config, hub: HubState, agreement: AgreementConfig, *, is_ordered: bool) -> Lag:
+    """The lag of one agreement; `is_ordered`: a resync of it waits for the hub."""
+    rid, dataset = config.replica(agreement.consumer).rid, config.dataset_of(agreement)
+    known = state_of(hub, agreement.name)
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,

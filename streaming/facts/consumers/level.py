@@ -1,25 +1,24 @@
 """Whether every configured consumer has everything: `level`, or why not, or that none can say."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.access.rights import REMEDY
+from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
-from streaming.facts.at_rest import as_read
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
-from streaming.facts.consumers.serving import serving
-from streaming.facts.consumers.unreplicated import unreplicated_columns
 from streaming.facts.consumers.unsettled import Unsettled, unread_records, unsettled
-from streaming.facts.freshness import freshness, late_text
-from streaming.facts.names import names_of
+from streaming.facts.freshness import as_read, freshness, late_text
+from streaming.facts.names import names_of, serving
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
 from streaming.facts.status.replicas import unreadable_replicas
-from streaming.facts.status.schemas import schema_differences
+from streaming.facts.status.schemas import schema_differences, unreplicated_columns
+
+CONNECT_MS = 3_000
 
 Ends = Mapping[str, int] | str
 """Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
@@ -86,10 +85,6 @@ class HubLevel:
         lacks = self.unpublished or self.stopped or self.differing or self.cannot_say
         is_all = not (self.lags or lacks)
         return bool(self.unread) and is_all
-
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
 
 
 def hub_level(
@@ -158,3 +153,24 @@ def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> Agreemen
         lag.epochs,
         tuple(names.get(rid, str(rid)) for rid in lag.lacking),
     )
+
+
+@dataclass(slots=True)
+class TopicEnds:
+    """Where the hub's topics ended when Kafka first answered."""
+
+    known: dict[str, int] = field(default_factory=dict)
+
+    def ask(self, config: Config) -> Ends:
+        """The ends, or why Kafka does not answer."""
+        from connectors.kafka.topics import Topics  # noqa: PLC0415  # its import takes time
+
+        kafka = config.kafka
+        names = [config.changes_topic(replica.name) for replica in config.replicas]
+        try:
+            if not self.known.keys() >= set(names):
+                with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
+                    self.known = topics.end_offsets(names)
+        except SourceError as error:
+            return str(error)
+        return self.known

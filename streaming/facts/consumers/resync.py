@@ -1,9 +1,9 @@
 """Consumers that are away, or that a resync brings what they lack: why, since when, how far."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -67,10 +67,6 @@ class ConsumerResync:
     tables_left: int | None = None
     unacknowledged: int | None = None
     estimated_end: datetime | None = None
-
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
 
     @property
     def percent_text(self) -> str | None:
@@ -255,8 +251,8 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
 
     hub = committed(reader)
     state, rid = state_of(hub, agreement.name), config.replica(agreement.consumer).rid
-    replica = hub.replicas.get(rid)
-    floors, subscription = replica.floors if replica else (), config.subscription(agreement)
+    floors = hub.replicas.get(rid, ReplicaState(rid)).floors
+    subscription = config.subscription(agreement)
     configured = [table.name for table in config.tables]
     entries, found = 0, list[pa.Table]()
     for part in reader.scan_changelog(TRACKED_COLUMNS, after=state.acked_covers, tables=configured):
@@ -286,10 +282,6 @@ class PlannedResync:
     tracked: int | None
     begins_again: bool
     waits_for_hello: bool
-
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
 
 
 def planned_resync(config: Config, reader: Reader, order: ResyncOrder) -> PlannedResync:

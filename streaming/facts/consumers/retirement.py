@@ -1,17 +1,16 @@
 """What the hub has of a replica that is to be retired, what never arrived, and who lacks some."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from checkpoints.reading.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
 from streaming.core.state.replica_state import ReplicaState
-from streaming.facts.at_rest import as_read
 from streaming.facts.consumers.lacks import consumer_lacks
 from streaming.facts.consumers.level import Ends
-from streaming.facts.names import committed, rid_of_replica
+from streaming.facts.freshness import as_read
+from streaming.facts.names import committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,6 @@ class Retirement:
     waiting_changes: int
     lacking: dict[str, int]
 
-    def document(self) -> dict[str, Any]:
-        """The facts as one JSON document, in the order of the fields."""
-        return asdict(self)
-
 
 def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], Ends]) -> Retirement:
     """Foretell a retirement; HubError if the replica is retired already or was never heard.
@@ -46,7 +41,7 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
     `ask`: the ends of the configured topics, or why Kafka does not answer.
     """
     reader = as_read(reader)
-    rid, state = rid_of_replica(config, replica), committed(reader)
+    rid, state = config.replica(replica).rid, committed(reader)
     known = state.replicas.get(rid, ReplicaState(rid))
     if known.is_retired_for_good:
         raise HubError(f"{replica} is retired already: remove it from the configuration")

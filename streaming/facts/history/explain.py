@@ -1,8 +1,8 @@
 """The whole story of one change: how it came, what it was judged against, and what followed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from checkpoints.commit.epochs import COMMIT
 from checkpoints.query import equals, records
@@ -11,6 +11,7 @@ from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.foreign_json import loads
+from streaming.facts.history.conflicts import conflicts
 
 COMMITS_AT_ONCE = 1_000
 """How many commit rows are read at a time, to find which agreement covered a change when."""
@@ -18,7 +19,8 @@ COMMITS_AT_ONCE = 1_000
 Row = Mapping[str, Any]
 
 
-class Reflection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reflection:
     """A record by which a replica said how far it had applied what the hub sent."""
 
     kind: str
@@ -27,7 +29,8 @@ class Reflection(NamedTuple):
     covers: int
 
 
-class Waited(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Waited:
     """What the pending list noted of the change, in which batch."""
 
     batch: int
@@ -35,7 +38,8 @@ class Waited(NamedTuple):
     reason: str | None
 
 
-class Covered(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Covered:
     """An agreement, and the hub's clock when its consumer had acknowledged the change."""
 
     agreement: str
@@ -63,15 +67,6 @@ class Explanation:
     covered: list[Covered] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
-        """The story as JSON."""
-        return asdict(self) | {
-            "waited": [one._asdict() for one in self.waited],
-            "covered": [one._asdict() for one in self.covered],
-            "set_by": self.set_by and self.set_by._asdict(),
-            "too_late": self.too_late and self.too_late._asdict(),
-        }
-
 
 def explain(reader: Reader, csn: str) -> Explanation:
     """The story of a change; QuestionError if no table knows it."""
@@ -83,7 +78,9 @@ def explain(reader: Reader, csn: str) -> Explanation:
             raise QuestionError(f"no table has a change {csn}: it has not reached the hub")
         return Explanation(csn, None, waited, kept)
     found = {
-        row["id"]: row for name in ("loser_csn", "winner_csn") for row in _lost(reader, name, csn)
+        row["id"]: row
+        for name in ("loser_csn", "winner_csn")
+        for row in conflicts(reader, {name: csn})
     }
     reflections = list(_reflections(reader, judged["rid"]))
     return Explanation(
@@ -105,10 +102,6 @@ def _waited(reader: Reader, csn: str) -> list[Waited]:
     columns, where = ("batch", "action", "reason"), equals({"csn": csn})
     rows = reader.read(TableName.PENDING, columns=columns, where=where, order_by="batch, place")
     return [Waited(**row) for row in rows.to_pylist()]
-
-
-def _lost(reader: Reader, column: str, csn: str) -> Sequence[Row]:
-    return records(reader.conflicts({column: csn}))
 
 
 def _reflections(reader: Reader, rid: int) -> Iterator[Reflection]:

@@ -1,7 +1,7 @@
 """Records in quarantine: a dictionary each, with the columns of the table and `action_batch`."""
 
 import base64
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from checkpoints.reading.reader import Reader
@@ -9,29 +9,11 @@ from streaming.core.model.errors import HubError, QuestionError
 from streaming.core.records.record import Reason
 
 
-def quarantined(
-    reader: Reader,
-    *,
-    reason: Reason | None,
-    rid: int | None,
-    everything: bool,
-    newest: int,
-    values: bool,
-) -> tuple[list[dict[str, Any]], int]:
-    """The newest records of this reason and replica, the newest last, and how many there are.
-
-    `everything`: not the kept ones only. `action` is the latest, `action_batch` its batch; `value`
-    holds the bytes that are kept, if `values` are wanted.
-    """
-    equal = {"reason": reason, "rid": rid}
-    return reader.quarantine_page(equal, newest, everything=everything, values=values)
-
-
 def quarantined_record(reader: Reader, id_: str) -> dict[str, Any]:
-    """One record as `quarantined` gives it; HubError if there is none of this id."""
+    """One record, as `Reader.quarantine` has it; HubError if there is none of this id."""
     found = reader.quarantine({"id": id_})
     if not found:
-        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
+        raise _not_there(id_)
     return found[0]
 
 
@@ -50,7 +32,10 @@ def kept_ids(
         return reader.quarantine_ids({"reason": reason, "rid": rid})
     found = {row["id"]: row for row in reader.quarantine_actions(ids)}
     for id_ in ids:
-        _check_kept(id_, found.get(id_))
+        if id_ not in found:
+            raise _not_there(id_)
+        if (action := found[id_]["action"]) != "kept":
+            raise HubError(f"{id_} was already {action} in batch {found[id_]['batch']}")
     kept = [
         id_
         for id_ in ids
@@ -59,11 +44,8 @@ def kept_ids(
     return list(dict.fromkeys(kept))
 
 
-def _check_kept(id_: str, row: Mapping[str, Any] | None) -> None:
-    if row is None:
-        raise QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
-    if row["action"] != "kept":
-        raise HubError(f"{id_} was already {row['action']} in batch {row['batch']}")
+def _not_there(id_: str) -> QuestionError:
+    return QuestionError(f"{id_} is not in quarantine: see `slackwater quarantine list --all`")
 
 
 def quarantine_document(row: dict[str, Any]) -> dict[str, Any]:

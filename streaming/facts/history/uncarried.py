@@ -1,7 +1,7 @@
 """Rows that stand at their writer only: what was wrong, where their image is, what to do."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -13,8 +13,7 @@ from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.records.record import Reason
 from streaming.facts.consumers.divergent import MOST, DivergenceKind, DivergentRow, kept_different
-from streaming.facts.consumers.serving import serving
-from streaming.facts.names import names_of
+from streaming.facts.names import names_of, serving
 
 _LEFT_OUT = b'{"bytes":'
 """What an agent writes in place of a value that no record can hold (docs/wire.md, Capture)."""
@@ -48,10 +47,6 @@ class UncarriedDescription:
     image: KeptImage
     id: str
     remedy: str
-
-    def document(self) -> dict[str, Any]:
-        """The facts for JSON, in the order of the fields."""
-        return asdict(self)
 
 
 def uncarried_rows(

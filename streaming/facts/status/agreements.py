@@ -1,6 +1,6 @@
 """Each agreement's state, its positions, and how far its consumer lags."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
@@ -8,7 +8,7 @@ from streaming.config.config import Config
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.facts.consumers.backlog import UNKNOWN, Backlog, OriginBacklog, backlog
+from streaming.facts.consumers.backlog import Backlog, OriginBacklog, backlog
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
@@ -34,12 +34,12 @@ class AgreementSummary:
     sent_covers: int
     acked_covers: int
     lag_epochs: int
-    lag_s: float | None
-    lag_changes: int | None
-    unsent_changes: int | None
-    origins: tuple[OriginBacklog, ...]
-    level: bool
-    resync: ConsumerResync | None
+    lag_s: float | None = None
+    lag_changes: int | None = None
+    unsent_changes: int | None = None
+    origins: tuple[OriginBacklog, ...] = ()
+    level: bool = False
+    resync: ConsumerResync | None = None
 
 
 def agreement_summaries(
@@ -53,7 +53,7 @@ def agreement_summaries(
     configured = {one.name: one for one in config.agreements}
     orders = recorded.orders
     resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
-    return tuple(
+    found = (
         _agreement(
             lag,
             hub,
@@ -62,7 +62,8 @@ def agreement_summaries(
             is_level=open_.is_level(lag),
         )
         for lag in lags(config, reader, orders)
-    ) + _retired(configured, hub, recorded)
+    )
+    return (*found, *(_retired(configured, hub, recorded) if hub else ()))
 
 
 def _agreement(
@@ -102,11 +103,10 @@ _ALONE = (AgreementStatus.REFUSED, AgreementStatus.CHANGE_TRACKING)
 
 
 def _retired(
-    configured: Collection[str], hub: HubState | None, recorded: RecordedFacts
-) -> tuple[AgreementSummary, ...]:
+    configured: Collection[str], hub: HubState, recorded: RecordedFacts
+) -> Iterator[AgreementSummary]:
     """The agreements that the hub keeps and that are not configured any more."""
-    kept = [one for name, one in hub.agreements.items() if name not in configured] if hub else []
-    return tuple(
+    return (
         AgreementSummary(
             name=one.name,
             consumer=recorded.names.get(one.consumer, str(one.consumer)),
@@ -114,13 +114,8 @@ def _retired(
             remedy=None,
             sent_covers=one.sent_covers,
             acked_covers=one.acked_covers,
-            lag_epochs=hub.hub_epoch - one.acked_covers if hub else 0,
-            lag_s=UNKNOWN.lag_s,
-            lag_changes=UNKNOWN.changes,
-            unsent_changes=UNKNOWN.unsent,
-            origins=UNKNOWN.origins,
-            level=False,
-            resync=None,
+            lag_epochs=hub.hub_epoch - one.acked_covers,
         )
-        for one in kept
+        for name, one in hub.agreements.items()
+        if name not in configured
     )

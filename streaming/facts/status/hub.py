@@ -11,13 +11,11 @@ from streaming.config.config import Config
 from streaming.core.counts.counter_keys import of_hub
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
-from streaming.facts.at_rest import as_read
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.consumers.ruvs import ruv_document
-from streaming.facts.consumers.serving import serving
 from streaming.facts.consumers.unsettled import unread_records, unsettled
-from streaming.facts.freshness import HubPresence, doubt_of, freshness
-from streaming.facts.names import names_of
+from streaming.facts.freshness import HubPresence, as_read, doubt_of, freshness
+from streaming.facts.names import names_of, serving
 from streaming.facts.status.agreements import AgreementSummary, agreement_summaries
 from streaming.facts.status.conflict_counters import (
     ConflictCount,
@@ -122,6 +120,7 @@ def hub_status(
     commit = reader.commit
     state = commit.state if commit else None
     quarantine, conflicts = dict(recorded.quarantine), dict(recorded.conflicts)
+    kept = sum(quarantine.values())
     replicas = replica_summaries(config, reader, recorded, now_s)
     counts, totals = (commit.counts, commit.totals) if commit else ({}, {})
     names = {**recorded.names, **names_of(config)}
@@ -158,7 +157,7 @@ def hub_status(
         agreements=agreement_summaries(config, reader, recorded, open_, now_s),
         unheard=silent,
         unread=dict(open_.unread),
-        quarantine=_quarantine(quarantine, recorded.named),
+        quarantine=QuarantineSummary(kept, quarantine, kept - recorded.named),
         differing=recorded.differing,
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},
         unreplicated=dict(recorded.unreplicated),
@@ -170,8 +169,3 @@ def hub_status(
         counts=of_hub(counts),
         totals=of_hub(totals),
     )
-
-
-def _quarantine(by_reason: dict[str, int], named: int) -> QuarantineSummary:
-    kept = sum(by_reason.values())
-    return QuarantineSummary(kept, by_reason, kept - named)

@@ -1,14 +1,18 @@
 """What a status says that is in the tables and not in a commit row."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from checkpoints.reading.reader import OpenChanges, Reader
+from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.history import config_history
 from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.records.record import Reason
 from streaming.core.schema.difference import SchemaDifference
+from streaming.core.state.open_transactions import OpenTransactions
+from streaming.core.state.pending import Context
 from streaming.facts.consumers.backlog import unacknowledged
 from streaming.facts.consumers.divergent import (
     DivergentRow,
@@ -17,10 +21,8 @@ from streaming.facts.consumers.divergent import (
     unnamed_counts,
 )
 from streaming.facts.consumers.resync import GivenOrder, resync_orders
-from streaming.facts.consumers.serving import serving
-from streaming.facts.consumers.unreplicated import unreplicated_columns
-from streaming.facts.names import names_of
-from streaming.facts.status.schemas import schema_differences
+from streaming.facts.names import names_of, serving
+from streaming.facts.status.schemas import schema_differences, unreplicated_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +84,30 @@ def recorded_facts(
 def _names(config: Config, reader: Reader) -> dict[int, str]:
     documents = (row["document"] for row in reader.configs() if row["document"])
     return config_history(documents).names | names_of(config)
+
+
+def open_changes(opened: OpenTransactions) -> dict[tuple[int, str], OpenChanges]:
+    """(rid, pending | waiting) -> the replica's changes in that state, as `pending` counts them.
+
+    They are in the memory of a hub at work, which may evict some meanwhile: each dictionary is
+    copied in one step before it is walked.
+    """
+    committed, evicted = opened.lists.committed.copy(), opened.evicted.copy()
+    counts: dict[tuple[int, str], int] = {}
+    oldest: dict[tuple[int, str], Context] = {}
+    members = opened.lists.members.copy()
+    for context, csns in members.items():
+        where = context[1], "waiting" if context in committed else "pending"
+        absent = evicted[context].absent if context in evicted else 0
+        counts[where] = counts.get(where, 0) + len(csns) + absent
+        oldest.setdefault(where, context)
+    return {
+        where: OpenChanges(count, _received(opened, members[oldest[where]]), oldest[where][0])
+        for where, count in counts.items()
+    }
+
+
+def _received(opened: OpenTransactions, csns: Iterable[str]) -> datetime | None:
+    """When the first of these changes came that is in memory."""
+    found = [one.time_ms for csn in csns if (one := opened.changes.get(csn)) is not None]
+    return time_of(min(found)) if found else None

@@ -1,6 +1,6 @@
 """Each replica's state at the hub, and how old what is known of it is."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -94,8 +94,6 @@ def replica_summaries(
     known = commit.state.replicas if commit else {}
     names = {**recorded.names, **names_of(config)}
     rids = dict.fromkeys([*(r.rid for r in config.replicas), *known])
-    crowded = recorded.crowded
-    paused = {rid for rid in crowded if rid not in known or not known[rid].is_stopped}
     configured = {replica.rid for replica in config.replicas}
     refused = unreadable_replicas(config, reader)
     unreadable = {one.rid: refused[one.name] for one in config.replicas if one.name in refused}
@@ -107,7 +105,6 @@ def replica_summaries(
             commit.state if commit else None,
             recorded,
             totals,
-            paused,
             unreadable,
             config.limits.quarantine,
             now_s,
@@ -157,7 +154,6 @@ def _replica(
     hub: HubState | None,
     recorded: RecordedFacts,
     totals: _Totals,
-    paused: Collection[int],
     unreadable: Mapping[int, str],
     quarantine: QuarantineLimits,
     now_s: float,
@@ -188,7 +184,7 @@ def _replica(
         pending=pending.count,
         waiting=waiting.count,
         missing_opno=replica.missing_opno,
-        paused=replica.rid in paused,
+        paused=replica.rid in recorded.crowded and not replica.is_stopped,
         unreadable=unreadable.get(replica.rid),
         oldest_pending_age_s=_age_s(pending.oldest.timestamp() if pending.oldest else None, now_s),
         oldest_pending=pending.transaction,

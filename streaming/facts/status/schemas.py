@@ -1,4 +1,4 @@
-"""The schemas that the agents published, side by side (streaming/core/schema)."""
+"""The schemas that the agents published, side by side, and the columns that are not replicated."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,6 +8,7 @@ from checkpoints.reading.published_documents import published_documents
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.foreign_json import loads
 from streaming.core.schema.compare import SchemaComparison, compared
 from streaming.core.schema.difference import SchemaDifference
 from streaming.core.schema.document import DatabaseSchema, schema_of
@@ -55,3 +56,24 @@ def schema_warnings(found: Sequence[SchemaDifference]) -> Iterator[str]:
             f"warning: the schemas of the replicas differ: {found[0].place}{more}: rows may be"
             " refused, or differ: `slackwater schema` says what each causes"
         )
+
+
+def unreplicated_columns(config: Config, reader: Reader) -> dict[str, tuple[str, ...]]:
+    """Replica -> its columns, each as table.column, as its last hello named them."""
+    hellos = reader.hellos()
+    names = {one.name: _unreplicated(hellos.get(one.rid)) for one in config.replicas}
+    return {replica: columns for replica, columns in names.items() if columns}
+
+
+def unreplicated_warnings(columns: dict[str, tuple[str, ...]]) -> list[str]:
+    """A sentence for each of these columns."""
+    return [
+        f"warning: {replica}: column {name} is not replicated, because it is not configured"
+        for replica, names in columns.items()
+        for name in names
+    ]
+
+
+def _unreplicated(hello: str | None) -> tuple[str, ...]:
+    """Those that a hello names; the hub has checked it when it took it."""
+    return tuple(loads(hello).get("unreplicated") or ()) if hello else ()

@@ -17,16 +17,15 @@ from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
 from streaming.core.state.hub_state import HubState
-from streaming.facts.at_rest import as_read
 from streaming.facts.consumers.backlog import acknowledged_by_all, unacknowledged
 from streaming.facts.events import CONFLICTS_MAX
+from streaming.facts.freshness import as_read
 from streaming.facts.history.conflicts import conflicts
 from streaming.facts.live import BacklogDrain, LiveFacts
 from streaming.facts.readiness import BatchUnderWay, HubStage, Readiness, readiness
 from streaming.facts.status.conflict_counters import conflict_kinds
 from streaming.facts.status.hub import HubStatus, hub_status
-from streaming.facts.status.open_in_memory import open_changes
-from streaming.facts.status.recorded import RecordedFacts, recorded_facts
+from streaming.facts.status.recorded import RecordedFacts, open_changes, recorded_facts
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.phases import BatchPhases, BatchTimes
 from streaming.hub.batch.settings import CommittedBatch
