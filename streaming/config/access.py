@@ -29,9 +29,3 @@ def _writable(http: HttpConfig) -> Iterator[str]:
             yield str(error)
         except OSError:
             continue  # TLS says it
-
-
-def check_access(http: HttpConfig) -> None:
-    """ConfigError if the port may not be opened."""
-    if faults := list(access_faults(http)):
-        raise ConfigError("\n".join(faults))

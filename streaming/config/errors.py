@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from streaming.core.access.secret_names import is_secret, without_login
+from streaming.core.model.errors import ConfigError
 
 _WORDING = {
     "input should be": "should be",
@@ -27,6 +28,12 @@ def explain(
         for details in error.errors()
         for line in _lines(details, model)
     ]
+
+
+def check(faults: Iterable[str]) -> None:
+    """ConfigError with a line for each fault; none: the configuration can be used."""
+    if found := list(faults):
+        raise ConfigError("\n".join(found))
 
 
 def section(model: type[BaseModel], field: str) -> type[BaseModel] | None:

@@ -40,12 +40,6 @@ def unlisted(tables: Iterable[Table], modules: Collection[str]) -> Iterator[str]
             )
 
 
-def check_modules(tables: Iterable[Table], modules: Collection[str]) -> None:
-    """ConfigError for a function of a module that `functions.modules` does not name."""
-    if faults := list(unlisted(tables, modules)):
-        raise ConfigError("\n".join(faults))
-
-
 def _loaded(path: str, table: str) -> UserFunction:
     module, name = path.split(":")
     try:

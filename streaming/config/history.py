@@ -7,7 +7,6 @@ from typing import Any
 
 from streaming.config.config import Config
 from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
-from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import DEFAULT_DATASET
 
 
@@ -149,9 +148,3 @@ def _rid_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
             f"hub.rid = {config.hub.rid}: in the state this rid belongs to replica {owner}:"
             " give the hub another"
         )
-
-
-def check_history(config: Config, history: ConfigHistory) -> None:
-    """ConfigError if the configuration changes what the state is built on."""
-    if faults := list(history_faults(config, history)):
-        raise ConfigError("\n".join(faults))

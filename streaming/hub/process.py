@@ -16,8 +16,9 @@ from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
-from streaming.config.functions import check_modules
-from streaming.config.history import check_history, config_history
+from streaming.config.errors import check
+from streaming.config.functions import unlisted
+from streaming.config.history import config_history, history_faults
 from streaming.config.sources.live import with_options
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.secret_names import secrets_of
@@ -59,7 +60,7 @@ def run(
     hub works on the state, wait until it does not, with Spark at work. HubError: it could not start
     or go on, with the reason. StartInterrupted: it was stopped while it started.
     """
-    check_modules(config.table_map().values(), config.functions.modules)
+    check(unlisted(config.table_map().values(), config.functions.modules))
     view = HubView(config)
     options.changed = lambda now: _write_log(config, view, now, access.latest)
     access.changed = lambda now: _write_log(config, view, options.latest, now)
@@ -99,7 +100,7 @@ class _AtWork(NamedTuple):
 def _at_once(config: Config, port: AbstractContextManager[None]) -> Iterator[_AtWork]:
     """Spark, for the only hub: what can be refused without it is refused before it starts."""
     with only_hub(config.hub.state):
-        check_history(config, config_history(documents(config.hub.state)))
+        check(history_faults(config, config_history(documents(config.hub.state))))
         with port, _spark(config) as spark:
             yield _AtWork(spark)
 
@@ -120,7 +121,7 @@ def _standby(
             rehearsal.stop()
             view.stage = HubStage.STARTING
             LOG.info("takes over the state in %s", config.hub.state)
-            check_history(config, config_history(documents(config.hub.state)))
+            check(history_faults(config, config_history(documents(config.hub.state))))
             yield _AtWork(spark, rehearsal.window)
 
 

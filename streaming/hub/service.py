@@ -29,7 +29,8 @@ from streaming.carriers.carrier import Carrier
 from streaming.carriers.read import end_offsets, stream
 from streaming.carriers.warm_up import WarmExecutors
 from streaming.config.config import Config
-from streaming.config.history import check_history, config_history
+from streaming.config.errors import check
+from streaming.config.history import config_history, history_faults
 from streaming.config.rights import HUB, needed_rights
 from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
 from streaming.core.model.errors import HubError, SourceError
@@ -120,7 +121,7 @@ class Service:
         """The settings and the hub, once the topics are there and the state is open."""
         config = self.config
         history = config_history(documents(config.hub.state))
-        check_history(config, history)
+        check(history_faults(config, history))
         settings = self._at_work(with_retired(config, settings_of(config), history))
         self.configured = {*settings.topics, *settings.updates_topics}
         self.topics = self._topic_look()

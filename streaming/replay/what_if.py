@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from streaming.config.config import Config
-from streaming.config.errors import explain
-from streaming.config.functions import check_modules
+from streaming.config.errors import check, explain
+from streaming.config.functions import unlisted
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.order import JudgingOrder
 
@@ -51,7 +51,7 @@ class WhatIf:
                     f" {', '.join(known)}"
                 )
         tables = self.config(config).table_map().values()
-        check_modules(tables, config.functions.modules)
+        check(unlisted(tables, config.functions.modules))
 
     def texts(self) -> list[str]:
         """What is set, as it is written on the command line."""

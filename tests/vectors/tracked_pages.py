@@ -107,24 +107,17 @@ def eta(_: str, given: Input) -> Found:
 def gpstate_row(kind: str, given: Input) -> Found:
     """What is shown of a resync."""
     is_over = decision(kind, "dataState", given["dataState"]) == AgreementStatus.IN_SYNC.value
-    found = shown.progress(
-        ResyncMode.FULL if given["full"] else ResyncMode.INCREMENTAL,
-        is_over=is_over,
-        done=given["done_blocks"],
-        total=given["total_blocks"],
-        estimated_end_s=given["eta"] or None,
-        objects=_number(given["total_objects"]),
-        objects_left=_number(given["objects_left"]),
-    )
+    eta = given["eta"] or None
+    total, share = shown.progress(given["done_blocks"], given["total_blocks"], eta, is_over=is_over)
     nothing = NothingToSay.OVER if is_over else NothingToSay.NOT_YET
     return {
-        "resync_mode": found.mode,
-        "progress": _text(found.percent, as_percent, NothingToSay.NOT_YET),
-        "data_synced": as_bytes(found.done * BLOCK),
-        "est_total": _text(found.total, lambda blocks: as_bytes(blocks * BLOCK), nothing),
-        "eta": found.estimated_end_s or nothing,
-        "total_objects": _text(found.objects, str, NothingToSay.NOT_YET),
-        "objects_to_resync": _text(found.objects_left, str, NothingToSay.NOT_YET),
+        "resync_mode": ResyncMode.FULL if given["full"] else ResyncMode.INCREMENTAL,
+        "progress": _text(share, as_percent, NothingToSay.NOT_YET),
+        "data_synced": as_bytes(given["done_blocks"] * BLOCK),
+        "est_total": _text(total, lambda blocks: as_bytes(blocks * BLOCK), nothing),
+        "eta": nothing if is_over else eta or nothing,
+        "total_objects": _text(_number(given["total_objects"]), str, NothingToSay.NOT_YET),
+        "objects_to_resync": _text(_number(given["objects_left"]), str, NothingToSay.NOT_YET),
     }
 
 

@@ -82,44 +82,21 @@ def estimated_end(started_s: int, now_s: int, total: int, done: int) -> int | No
     return now_s + (now_s - started_s) * (total - done) // done
 
 
-@dataclass(frozen=True, slots=True)
-class ResyncProgress:
-    """What is shown of a resync; None: cannot be said yet. `done` and `total` in one unit.
-
-    `percent`: in hundredths of a percent, rounded; WHOLE only when it is over.
-    """
-
-    mode: ResyncMode
-    done: int
-    total: int | None
-    percent: int | None
-    estimated_end_s: int | None
-    objects: int | None
-    objects_left: int | None
-
-
 WHOLE = 10_000
 """All of it, in hundredths of a percent."""
 
 
 def progress(
-    mode: ResyncMode,
-    *,
-    is_over: bool,
-    done: int,
-    total: int,
-    estimated_end_s: int | None,
-    objects: int | None,
-    objects_left: int | None,
-) -> ResyncProgress:
-    """Return what is shown of a resync, from what was counted.
+    done: int, total: int, estimated_end_s: int | None, *, is_over: bool
+) -> tuple[int | None, int | None]:
+    """Return the total and the share that are shown of a resync; None: cannot be said yet.
 
-    The total is not shown as long as no end can be estimated: what is counted first says little.
+    done, total: in the same unit. The share is in hundredths of a percent, rounded; WHOLE only when
+    it is over. Neither is shown as long as no end can be estimated: what is counted first says
+    little.
     """
     if is_over:
-        return ResyncProgress(mode, done, None, WHOLE, None, objects, objects_left)
-    known = estimated_end_s is not None
-    percent = min(WHOLE - 1, (WHOLE * done + total // 2) // total) if known and total else None
-    return ResyncProgress(
-        mode, done, total if known else None, percent, estimated_end_s, objects, objects_left
-    )
+        return None, WHOLE
+    if estimated_end_s is None:
+        return None, None
+    return total, min(WHOLE - 1, (WHOLE * done + total // 2) // total) if total else None

@@ -221,23 +221,15 @@ def _with_progress(
 ) -> ConsumerResync:
     total, sent = accounting.total_rows, accounting.sent_rows
     end_s = estimated_end(accounting.started_s, int(now_s), total, sent)
-    shown = progress(
-        accounting.mode,
-        is_over=is_over,
-        done=sent,
-        total=total,
-        estimated_end_s=end_s,
-        objects=len(accounting.accounts),
-        objects_left=accounting.tables_left,
-    )
+    shown_total, share = progress(sent, total, end_s, is_over=is_over)
     return replace(
         found,
-        mode=shown.mode,
-        synchronized=shown.done,
-        total=shown.total,
-        percent=None if shown.percent is None else shown.percent / 100,
-        tables=shown.objects,
-        tables_left=shown.objects_left,
+        mode=accounting.mode,
+        synchronized=sent,
+        total=shown_total,
+        percent=None if share is None else share / 100,
+        tables=len(accounting.accounts),
+        tables_left=accounting.tables_left,
         estimated_end=None if end_s is None else time_of(end_s * 1_000),
     )
 

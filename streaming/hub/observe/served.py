@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from connectors.live_value import LiveAccess
 from connectors.tls import server_context
-from streaming.config.access import check_access
+from streaming.config.access import access_faults
+from streaming.config.errors import check
 from streaming.facts.readiness import HubStage
 from streaming.http.feed import EpochFeed
 from streaming.http.server import HttpServer, listening
@@ -47,7 +48,7 @@ def served(view: HubView, access: LiveAccess | None = None) -> Iterator[None]:
     if not http.port:
         yield
         return
-    check_access(http)
+    check(access_faults(http))
     tls, at = server_context(access.latest), listening(http.host, http.port)
     refresher, registry, feed = TableRefresher(view), registry_of(view), EpochFeed(view.facts)
     server = HttpServer(at, lambda: _application(view, access, registry, feed), tls)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streaming.config.access import check_access
+from streaming.config.access import access_faults
 from streaming.config.config import Config
-from streaming.config.errors import section
+from streaming.config.errors import check, section
 from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.function import COLUMN_RULES, ConflictRule
@@ -576,7 +576,7 @@ def test_the_login_of_an_address_is_refused_and_not_shown(
     file.write_text(f"{GOOD}\n[{section}]\n{line}\n", encoding="utf-8")
 
     with pytest.raises(ConfigError) as refused:
-        check_access(load(file).http)
+        check(access_faults(load(file).http))
 
     assert f"= {shown!r}" in str(refused.value)
     assert remedy in str(refused.value)

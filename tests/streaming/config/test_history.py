@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from streaming.config.config import Config
-from streaming.config.history import check_history, config_history
+from streaming.config.errors import check
+from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError
 
 
@@ -32,7 +33,7 @@ STORED = [config(("a", 1), ("b", 2), hub_rid=99, prefix="old."), config(("a", 1)
 )
 def test_known_and_new_replicas_are_accepted(replicas: tuple[tuple[str, int], ...]) -> None:
     """Also one that was removed and is back under its rid."""
-    check_history(config(*replicas), config_history(one.document() for one in STORED))
+    check(history_faults(config(*replicas), config_history(one.document() for one in STORED)))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_known_and_new_replicas_are_accepted(replicas: tuple[tuple[str, int], ..
 def test_another_rid_is_refused_with_one_sentence(wanted: Config, complaint: str) -> None:
     """Changes of one database would be taken for those of another."""
     with pytest.raises(ConfigError) as refused:
-        check_history(wanted, config_history(one.document() for one in STORED))
+        check(history_faults(wanted, config_history(one.document() for one in STORED)))
 
     assert str(refused.value) == complaint
 
@@ -102,7 +103,7 @@ def test_a_new_state_knows_nothing() -> None:
     """The first start takes any configuration."""
     history = config_history([])
 
-    check_history(config(("a", 1)), history)
+    check(history_faults(config(("a", 1)), history))
     assert list(history.warnings(config(("a", 1)))) == []
 
 
@@ -120,10 +121,10 @@ def test_a_consumer_does_not_move_to_another_data_set() -> None:
     """By its position it would seem to have changes of it that it never was sent."""
     history = config_history([of_datasets("one", "two", a=["t"], b=["u"]).document()])
 
-    check_history(of_datasets("one", "two", a=["t"], b=["u"], new=["u"]), history)
-    check_history(of_datasets("one", "one", a=["*"]), history)
+    check(history_faults(of_datasets("one", "two", a=["t"], b=["u"], new=["u"]), history))
+    check(history_faults(of_datasets("one", "one", a=["*"]), history))
     with pytest.raises(ConfigError) as refused:
-        check_history(of_datasets("one", "two", a=["u"], b=["u"]), history)
+        check(history_faults(of_datasets("one", "two", a=["u"], b=["u"]), history))
 
     assert str(refused.value) == (
         "agreements[0].tables: a was sent data set one and would be sent two from the middle on:"
@@ -136,4 +137,4 @@ def test_a_table_of_another_data_set_takes_no_consumer_along() -> None:
     history = config_history([of_datasets("one", "two", a=["t"]).document()])
 
     with pytest.raises(ConfigError, match="a was sent data set one and would be sent two"):
-        check_history(of_datasets("two", "two", a=["t"]), history)
+        check(history_faults(of_datasets("two", "two", a=["t"]), history))

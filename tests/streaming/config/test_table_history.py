@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from streaming.config.config import Config
-from streaming.config.history import check_history, config_history, history_faults
+from streaming.config.errors import check
+from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType
 
@@ -76,7 +77,7 @@ def test_the_type_of_a_key_column_is_never_another() -> None:
 def test_another_key_is_refused(key: tuple[str, ...]) -> None:
     """No row in the state would be found, and each would be there twice."""
     with pytest.raises(ConfigError) as refused:
-        check_history(config(OLD, key), config_history([config(OLD).document()]))
+        check(history_faults(config(OLD, key), config_history([config(OLD).document()])))
 
     assert str(refused.value) == (
         f"tables[0].key = [{', '.join(key)}]: the state finds the rows of table t by its key"

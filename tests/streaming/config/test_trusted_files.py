@@ -12,7 +12,8 @@ from connectors.sqlite.load import prepare_of
 from connectors.sqlite.run import open_store
 from connectors.trusted_file import check_trusted
 from streaming.cli.entry import keep_files_private
-from streaming.config.access import check_access
+from streaming.config.access import access_faults
+from streaming.config.errors import check
 from streaming.config.functions import complaints
 from streaming.config.sources.load import load
 from streaming.core.model.errors import ConfigError
@@ -136,7 +137,7 @@ def test_a_file_of_the_port_that_another_user_may_write_is_refused(
     others(tmp_path / name)
 
     with pytest.raises(ConfigError, match=f"{name} belongs to another user"):
-        check_access(http)
+        check(access_faults(http))
 
 
 def test_the_settings_of_an_agent_that_others_may_write_are_refused(

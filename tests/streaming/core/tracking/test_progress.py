@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.model.errors import StateError
-from streaming.core.tracking.progress import (
-    WHOLE,
-    ResyncProgress,
-    begin,
-    estimated_end,
-    progress,
-)
+from streaming.core.tracking.progress import WHOLE, begin, estimated_end, progress
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.examples import examples
 
@@ -77,22 +71,9 @@ def test_all_of_it_is_shown_only_when_it_is_over(done: int, total: int, end: int
     """Rounding never announces the end; the state does."""
     done = min(done, total)
 
-    running = _shown(done, total, end, is_over=False)
-    over = _shown(done, total, end, is_over=True)
+    shown_total, share = progress(done, total, end, is_over=False)
 
-    assert over.percent == WHOLE
-    assert (running.percent is None) == (end is None or total == 0)
-    assert running.percent is None or 0 <= running.percent < WHOLE
-    assert running.total == (None if end is None else total)
-
-
-def _shown(done: int, total: int, end: int | None, *, is_over: bool) -> ResyncProgress:
-    return progress(
-        ResyncMode.FULL,
-        is_over=is_over,
-        done=done,
-        total=total,
-        estimated_end_s=end,
-        objects=2,
-        objects_left=1,
-    )
+    assert progress(done, total, end, is_over=True) == (None, WHOLE)
+    assert (share is None) == (end is None or total == 0)
+    assert share is None or 0 <= share < WHOLE
+    assert shown_total == (None if end is None else total)
