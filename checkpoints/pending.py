@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from checkpoints.store import StateStore, among, in_schema, rows_of
+from checkpoints.query import in_schema
+from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import PENDING as PENDING_SCHEMA
 from checkpoints.tables import TableName
 from checkpoints.times import ms_of, time_of
@@ -231,7 +232,7 @@ def _rows_of(store: StateStore, context: Context, what: pc.Expression, batch: in
 
 def _read(store: StateStore, where: pc.Expression, columns: Sequence[str]) -> pa.Table:
     """Rows of `pending`; what is not among the columns is null."""
-    return in_schema(store.read(TableName.PENDING, where, columns), TableName.PENDING)
+    return in_schema(store.read(TableName.PENDING, where, columns), PENDING_SCHEMA)
 
 
 def _latest(rows: pa.Table) -> pa.Table:

@@ -85,7 +85,7 @@ def select(
     sql = _sql(there, where)
     sql += f" ORDER BY {order_by}" if order_by else ""
     sql += f" LIMIT {limit}" if limit is not None else ""
-    return _filled(execute(table, sql, there), chosen)
+    return in_schema(execute(table, sql, there), chosen)
 
 
 def scan(
@@ -99,9 +99,8 @@ def scan(
     if table is None:
         return
     chosen = _chosen(name, columns)
-    there = _there(table, chosen)
-    for part in parts(table, _sql(there, where)):
-        yield _filled(part.cast(there), chosen)
+    for part in parts(table, _sql(_there(table, chosen), where)):
+        yield in_schema(part, chosen)
 
 
 def parts(table: DeltaTable, sql: str, **others: DeltaTable) -> Iterator[pa.Table]:
@@ -128,15 +127,14 @@ def _there(table: DeltaTable, chosen: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in chosen if field.name in known])
 
 
-def _filled(found: pa.Table, chosen: pa.Schema) -> pa.Table:
-    """The rows with all of these columns: null in those that they lack."""
-    if found.schema.names == chosen.names:
-        return found
+def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in these columns, each cast to its type; null in those that they lack."""
+    there = set(rows.column_names)
     columns = [
-        found[field.name] if field.name in found.schema.names else pa.nulls(len(found), field.type)
-        for field in chosen
+        rows[field.name] if field.name in there else pa.nulls(rows.num_rows, field.type)
+        for field in schema
     ]
-    return pa.table(columns, schema=chosen)
+    return pa.table(columns, schema=schema)
 
 
 def _sql(chosen: pa.Schema, where: Iterable[str]) -> str:

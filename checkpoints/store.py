@@ -339,17 +339,6 @@ def rows_of(name: TableName, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])
 
 
-def in_schema(rows: pa.Table, name: TableName) -> pa.Table:
-    """Rows in the columns and types of this table's schema; columns that they lack are null."""
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in rows.column_names
-        else pa.nulls(rows.num_rows, field.type)
-        for field in SCHEMAS[name]
-    ]
-    return pa.table(columns, schema=SCHEMAS[name])
-
-
 def among(column: str, values: Sequence[object]) -> pc.Expression:
     """Column in values, as a filter that statistics can prune: its range comes first."""
     ordered = sorted(values)  # type: ignore[type-var]

@@ -35,7 +35,7 @@ _POSITION = [("batch", pa.int64()), ("hub_epoch", pa.int64())]
 
 _INPUT = [("rid", pa.int32()), ("offset", pa.int64()), ("time", _TIME), ("session", pa.string())]
 
-_CHANGE = [
+CHANGE_FIELDS = [
     ("csn", pa.string()),
     ("prim_csn", pa.string()),
     ("epoch", pa.int64()),
@@ -47,6 +47,7 @@ _CHANGE = [
     ("opno", pa.int64()),
     ("content", pa.string()),
 ]
+"""What a change brought itself; some tables have its app and snapshot too."""
 
 CHANGELOG = pa.schema(
     [
@@ -54,7 +55,7 @@ CHANGELOG = pa.schema(
         ("place", pa.int64()),
         ("kind", pa.string()),
         *_INPUT,
-        *_CHANGE,
+        *CHANGE_FIELDS,
         ("verdict", pa.string()),
         ("concurrent", pa.bool_()),
         ("mre", pa.int64()),
@@ -148,7 +149,7 @@ PENDING = pa.schema(
         ("reason", pa.string()),
         ("dataset", pa.string()),
         *_INPUT,
-        *_CHANGE,
+        *CHANGE_FIELDS,
         ("mre", pa.int64()),
         ("mre_same", pa.int64()),
         ("app", pa.string()),

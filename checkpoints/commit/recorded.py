@@ -10,9 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints.commit.epochs import COMMIT, PLAN
+from checkpoints.commit.protocol import WRITTEN
+from checkpoints.query import in_schema
 from checkpoints.root import table_uri
 from checkpoints.spark_errors import translated
-from checkpoints.store import StateStore, in_schema
+from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.access.root import StateRoot
 
@@ -20,15 +22,6 @@ if TYPE_CHECKING:  # most questions to the past start no Spark, and its import t
     from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
-
-WRITTEN_BY_BATCHES = (
-    TableName.CHANGELOG,
-    TableName.CONFLICTS,
-    TableName.QUARANTINE,
-    TableName.PENDING,
-    TableName.EVENTS,
-)
-"""The tables that a batch appends to besides `epochs`."""
 
 ROWS_AT_ONCE = 400_000
 """Of how many changelog rows are in memory at a time, if no batch has more."""
@@ -100,7 +93,7 @@ def from_store(store: StateStore) -> Read:
     def read(name: TableName, first: int, last: int) -> pa.Table:
         store.refreshed(name)
         found = store.read(name, (ds.field("batch") >= first) & (ds.field("batch") <= last))
-        return in_schema(found, name)
+        return in_schema(found, SCHEMAS[name])
 
     return read
 
@@ -113,7 +106,7 @@ def from_spark(spark: "SparkSession", root: StateRoot) -> Read:
             rows = spark.read.format("delta").load(table_uri(root, name))
             there = [column for column in SCHEMAS[name].names if column in rows.columns]
             found = rows.where(f"batch >= {first} AND batch <= {last}").select(*there).toArrow()
-        return in_schema(found, name)
+        return in_schema(found, SCHEMAS[name])
 
     return read
 
@@ -125,7 +118,7 @@ def recorded_rows(read: Read, marks: Sequence[BatchMark]) -> Iterator[RecordedRo
         epochs = read(TableName.EPOCHS, first, last).to_pylist()
         plans = {row["batch"]: row for row in epochs if row["kind"] == PLAN}
         commits = {row["batch"]: row for row in epochs if row["kind"] == COMMIT}
-        tables = {name: _ByBatch(read(name, first, last)) for name in WRITTEN_BY_BATCHES}
+        tables = {name: _ByBatch(read(name, first, last)) for name in WRITTEN}
         for mark in part:
             rows = {name: table.of(mark.batch) for name, table in tables.items()}
             yield RecordedRows(mark.batch, plans[mark.batch], commits[mark.batch], rows)

@@ -36,7 +36,7 @@ _WRITTEN = ("hub_epoch", "place", "key", "rid", "csn", "image")
 def travel_to(store: PastStore, marks: Sequence[BatchMark], moment: Moment | None) -> int:
     """Go to a moment, by default the last one; its hub epoch. QuestionError if that is gone."""
     newest = marks[-1].hub_epoch if marks else 0
-    epoch = newest if moment is None else _epoch_at(store, marks, moment)
+    epoch = newest if moment is None else epoch_at(marks, moment, lambda csn: judged_in(store, csn))
     oldest = oldest_epoch(store, marks) - 1
     if epoch < min(oldest, newest):
         raise QuestionError(
@@ -47,10 +47,6 @@ def travel_to(store: PastStore, marks: Sequence[BatchMark], moment: Moment | Non
     if commit is not None:
         store.travel(checkpoint_of(commit))
     return epoch
-
-
-def _epoch_at(store: PastStore, marks: Sequence[BatchMark], moment: Moment) -> int:
-    return epoch_at(marks, moment, lambda csn: judged_in(store, csn))
 
 
 def rows_as_of(
@@ -91,15 +87,16 @@ def _written(
     store: PastStore, table: str, after: int, to: int, keys: Sequence[str] | None
 ) -> pa.Table:
     """The accepted changes of the hub epochs (after, to], in hub order."""
-    where = between(after, to) & (ds.field("table") == table)
-    where &= ds.field("verdict") == Verdict.ACCEPTED.value
-    wanted = None if keys is None else [*keys, ALL_KEYS]
-    log = store.read(TableName.CHANGELOG, _of_keys(where, wanted), _WRITTEN)
+    where = _accepted(table, after, to)
+    if keys is not None:
+        where &= ds.field("key").isin([*keys, ALL_KEYS])
+    log = store.read(TableName.CHANGELOG, where, _WRITTEN)
     return log.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
 
 
-def _of_keys(where: ds.Expression, keys: Sequence[str] | None) -> ds.Expression:
-    return where if keys is None else where & ds.field("key").isin([*keys])
+def _accepted(table: str, after: int, to: int) -> ds.Expression:
+    here = between(after, to) & (ds.field("table") == table)
+    return here & (ds.field("verdict") == Verdict.ACCEPTED.value)
 
 
 def _last_of_each(log: pa.Table) -> pa.Table:
@@ -112,7 +109,6 @@ def _last_of_each(log: pa.Table) -> pa.Table:
 
 def touched_keys(store: PastStore, table: str, after: int, to: int) -> list[str] | None:
     """The keys that were written in the hub epochs (after, to]; None: any, for a truncate."""
-    where = between(after, to) & (ds.field("table") == table)
-    where &= ds.field("verdict") == Verdict.ACCEPTED.value
-    keys = pc.unique(store.read(TableName.CHANGELOG, where, ["key"])["key"]).to_pylist()
+    log = store.read(TableName.CHANGELOG, _accepted(table, after, to), ["key"])
+    keys = pc.unique(log["key"]).to_pylist()
     return None if ALL_KEYS in keys else keys

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from checkpoints.query import equals, execute, literal, records
+from checkpoints.query import equals, literal
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName
 from streaming.core.model.foreign_json import loads
@@ -46,10 +46,7 @@ def _has_document_of(digests: Mapping[int, str]) -> str:
 
 def _newest(reader: Reader, *conditions: str) -> dict[int, Any]:
     """Rid -> the newest record of its schema for which all of this holds, as JSON has it."""
-    table = reader.table(TableName.EVENTS)
-    if table is None:
-        return {}
     taken = equals({"kind": "schema", "outcome": "taken"})
     where = " AND ".join((*taken, f"batch <= {reader.batch}", *conditions))
-    found = records(execute(table, _NEWEST.format(where=where)))
+    found = reader.query(TableName.EVENTS, _NEWEST.format(where=where))
     return {row["rid"]: loads(row["value"]) for row in found}

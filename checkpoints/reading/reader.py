@@ -215,8 +215,7 @@ class Reader:
             order_by="batch, rid, offset",
         )
         by_id = {row["id"]: row for row in records(kept)}
-        sql = f"SELECT * FROM ({self.latest_action}) WHERE {among('id', by_id)}"  # noqa: S608
-        latest = {row["id"]: row for row in self.query(TableName.QUARANTINE, sql)}
+        latest = {row["id"]: row for row in self.quarantine_actions(by_id)}
         return [
             row | {"action": latest[id_]["action"], "action_batch": latest[id_]["batch"]}
             for id_, row in by_id.items()

@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 from checkpoints import pending
 from checkpoints.commit.recorded import RecordedRows
 from checkpoints.store import StateStore, among
-from checkpoints.tables import TableName
+from checkpoints.tables import CHANGE_FIELDS, QUARANTINE, TableName
 from streaming.core.model.change import Op
 from streaming.core.model.values import json_text
 from streaming.core.records.arrival import ControlOutcome
@@ -28,23 +28,7 @@ from streaming.stages.log import CHANGE
 INPUT = ("rid", "offset", "time", "session")
 """Where and when a record came, and who sent it."""
 
-CHANGE_INPUT = (
-    *INPUT,
-    *(
-        "csn",
-        "prim_csn",
-        "epoch",
-        "table",
-        "key",
-        "op",
-        "before",
-        "after",
-        "opno",
-        "content",
-        "app",
-        "snapshot",
-    ),
-)
+CHANGE_INPUT = (*INPUT, *(name for name, _ in CHANGE_FIELDS), "app", "snapshot")
 """The columns of changelog and `pending` that the change itself brought."""
 
 Check = Callable[[pa.Table], pa.Table]
@@ -62,11 +46,12 @@ class Arrivals:
         waited = rows.tables[TableName.PENDING]
         judged = _judged_at_once(rows.tables[TableName.CHANGELOG], waited, settings.hub_rid)
         opened = self._opened(waited, rows.batch)
-        changes = pa.concat_tables([_input(judged), _input(opened)])
+        changes = pa.concat_tables([judged.select(CHANGE_INPUT), opened.select(CHANGE_INPUT)])
         events = rows.tables[TableName.EVENTS]
         kept = self._kept(rows.tables[TableName.QUARANTINE], changes, rows.batch)
         is_whole = pc.and_(pc.is_valid(kept["value"]), pc.is_null(kept["sha256"]))
-        bytes_ = pa.concat_tables([_of_control(events), _of_quarantine(kept.filter(is_whole))])
+        whole = kept.filter(is_whole)
+        bytes_ = pa.concat_tables([_of_control(events), _records(whole, whole["value"])])
         cut = _not_kept_whole(kept.filter(pc.invert(is_whole)), settings)
         parts = [NO_CHECKED, _changes(changes, settings), _repeated(events), cut]
         return pa.concat_tables([*parts, check(bytes_)] if bytes_.num_rows else parts)
@@ -122,10 +107,6 @@ def _judged_at_once(log: pa.Table, waited: pa.Table, hub_rid: int) -> pa.Table:
     return log.filter(pc.and_(is_change, pc.invert(pc.is_in(log["csn"], gone))))
 
 
-def _input(rows: pa.Table) -> pa.Table:
-    return rows.select(CHANGE_INPUT)
-
-
 def _changes(changes: pa.Table, settings: BatchSettings) -> pa.Table:
     columns = {name: changes[name] for name in CHANGE_INPUT}
     columns["kind"] = pa.array([RecordKind.CHANGE.value] * changes.num_rows, pa.string())
@@ -165,10 +146,6 @@ def _of_control(events: pa.Table) -> pa.Table:
     """The bytes of control records, and of repeated changes that were not valid."""
     found = events.filter(pc.not_equal(events["value"], ""))
     return _records(found, found["value"].cast(pa.binary()))
-
-
-def _of_quarantine(kept: pa.Table) -> pa.Table:
-    return _records(kept, kept["value"])
 
 
 def _is_unreadable(kept: pa.Table) -> pa.ChunkedArray:
@@ -217,10 +194,7 @@ def _stand_ins(kept: pa.Table, settings: BatchSettings) -> pa.ChunkedArray:
     return found
 
 
-_OF_CHANGE = (
-    *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
-    *("opno", "content"),
-)
+_OF_CHANGE = [name for name in CHANGE_INPUT if name in QUARANTINE.names]
 """What quarantine has of a change besides its bytes."""
 
 

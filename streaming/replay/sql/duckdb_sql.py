@@ -22,7 +22,7 @@ from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
 from streaming.replay.sql.answer import SqlAnswer, answer_within
-from streaming.replay.sql.tables import HUB, NEVER
+from streaming.replay.sql.tables import HUB, NEVER, STANDING, TYPES, VIEWS
 
 MEMORY = "1GB"
 """What a query may hold in memory; more of it is written to a scratch folder."""
@@ -37,43 +37,7 @@ ROWS_AT_ONCE = 100
 _SPARK = "--engine spark reads any amount"
 _SELECT = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
-_TYPES = {
-    ColumnType.BOOL: "BOOLEAN",
-    ColumnType.INT32: "INTEGER",
-    ColumnType.INT64: "BIGINT",
-    ColumnType.FLOAT64: "DOUBLE",
-    ColumnType.DECIMAL: "VARCHAR",
-    ColumnType.TEXT: "VARCHAR",
-    ColumnType.BYTES: "VARCHAR",
-    ColumnType.TIMESTAMP: "TIMESTAMPTZ",
-}
-"""The type of a column in DuckDB; a decimal and bytes stay the text that the wire has."""
-
-VIEWS = {
-    f"{HUB}conflicts_by_hour": """
-        SELECT date_trunc('hour', "at") AS hour, "table", kind, count(DISTINCT id) AS conflicts
-        FROM hub_conflicts GROUP BY ALL
-    """,
-    f"{HUB}lag_by_hour": """
-        SELECT date_trunc('hour', "at") AS hour, one.name AS agreement,
-            max(hub_epoch - one.acked_covers) AS hub_epochs_behind
-        FROM (SELECT "at", hub_epoch, unnest(agreements) AS one FROM hub_epochs
-            WHERE kind = 'commit') GROUP BY ALL
-    """,
-}
-"""Views for people, by name; each reads one table of the hub."""
-
-_STANDING = """
-SELECT key, author, hub_epoch, csn, image FROM (
-  SELECT *, row_number() OVER (PARTITION BY key ORDER BY hub_epoch DESC, place DESC) AS newest
-  FROM (
-    SELECT key, author, hub_epoch, csn, image, -1 AS place FROM {rows}
-    UNION ALL
-    SELECT key, rid, hub_epoch, csn, image, place FROM "{HUB}changelog"
-    WHERE "table" = {table} AND verdict = 'accepted' AND hub_epoch > {after} AND key <> ''
-  ) WHERE hub_epoch > {truncated} OR (hub_epoch = {truncated} AND place > {place})
-) WHERE newest = 1 AND image IS NOT NULL
-"""
+_TYPES = {**TYPES, ColumnType.TIMESTAMP: "timestamptz"}
 
 
 def query(
@@ -208,8 +172,7 @@ class _OpenTables:
         self._copy_rows(rows, equals({"table": table.name}))
         truncates = last_truncates(self._store, after, self._last.hub_epoch)
         truncate, place = truncates.get(table.name, (NEVER, -1))
-        standing = _STANDING.format(
-            HUB=HUB,
+        standing = STANDING.format(
             rows=quoted(rows),
             table=literal(table.name),
             after=after,
@@ -230,7 +193,7 @@ def _value(table: str, column: str, kind: ColumnType) -> str:
     """A column of an image in its type; a value that has no such form is named, and not null."""
     pointer = "/" + column.replace("~", "~0").replace("/", "~1")
     text, type_ = f"json_extract_string(image, {literal(pointer)})", _TYPES[kind]
-    if type_ == "VARCHAR":
+    if type_ == "string":
         return text
     what = literal(f"column {column} of {table}, row ")
     wrong = f"error({what} || key || ': ' || {text} || {literal(f' is no {kind.value}')})"

@@ -14,47 +14,9 @@ from checkpoints.reading.truncates import last_truncates
 from checkpoints.rows import spark_literal
 from checkpoints.tables import TableName
 from streaming.core.model.errors import QuestionError
-from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.table import Table
 from streaming.jvm.query_plan import check_query
-from streaming.replay.sql.tables import HUB, NEVER
-
-TYPES = {
-    ColumnType.BOOL: "boolean",
-    ColumnType.INT32: "int",
-    ColumnType.INT64: "bigint",
-    ColumnType.FLOAT64: "double",
-    ColumnType.DECIMAL: "string",
-    ColumnType.TEXT: "string",
-    ColumnType.BYTES: "string",
-    ColumnType.TIMESTAMP: "timestamp",
-}
-"""The type of a column in Spark; a decimal and bytes stay the text that the wire has."""
-
-VIEWS = {
-    "conflicts_by_hour": """
-        SELECT date_trunc('hour', at) AS hour, `table`, kind, count(DISTINCT id) AS conflicts
-        FROM hub_conflicts GROUP BY ALL
-    """,
-    "lag_by_hour": """
-        SELECT date_trunc('hour', at) AS hour, one.name AS agreement,
-            max(hub_epoch - one.acked_covers) AS hub_epochs_behind
-        FROM (SELECT at, hub_epoch, explode(agreements) AS one FROM hub_epochs
-            WHERE kind = 'commit') GROUP BY ALL
-    """,
-}
-"""Views for people, by name."""
-
-_STANDING = """
-SELECT `key`, author, hub_epoch, csn, image FROM (
-  SELECT *, row_number() OVER (PARTITION BY `key` ORDER BY hub_epoch DESC, place DESC) AS newest
-  FROM (
-    SELECT `key`, author, hub_epoch, csn, image, -1 AS place FROM hub_rows WHERE `table` = {table}
-    UNION ALL
-    SELECT `key`, rid, hub_epoch, csn, image, place FROM hub_changelog
-    WHERE `table` = {table} AND verdict = 'accepted' AND hub_epoch > {after} AND `key` <> ''
-  ) WHERE hub_epoch > {truncated} OR (hub_epoch = {truncated} AND place > {place})
-) WHERE newest = 1 AND image IS NOT NULL
-"""
+from streaming.replay.sql.tables import HUB, HUB_NAMES, NEVER, STANDING, TYPES, VIEWS
 
 
 def query(
@@ -66,13 +28,13 @@ def query(
     """
     _register_hub(spark, store, last.batch)
     for name, view in VIEWS.items():
-        spark.sql(view).createOrReplaceTempView(f"{HUB}{name}")
+        spark.sql(in_spark(view)).createOrReplaceTempView(name)
     truncates = last_truncates(store, store.rows_epoch, last.hub_epoch)
     for table in tables:
         truncate, place = truncates.get(table.name, (NEVER, -1))
         rows = _rows(spark, table, store.rows_epoch, truncate.hub_epoch, place)
         rows.createOrReplaceTempView(_quoted(table.name))
-    names = [f"{HUB}{name}" for name in (*TableName, *VIEWS)] + [table.name for table in tables]
+    names = {*HUB_NAMES, *(table.name for table in tables)}
     check_query(spark, text, frozenset(name.lower() for name in names))
     try:
         return spark.sql(text)
@@ -100,8 +62,14 @@ def _past_rows(spark: SparkSession, store: PastStore) -> DataFrame:
 
 def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: int) -> DataFrame:
     """The rows as they stood, typed; `truncated`, `place`: where the table's last truncate is."""
-    bounds = {"after": after, "truncated": truncated, "place": place}
-    rows = spark.sql(_STANDING.format(table=spark_literal(table.name), **bounds))
+    standing = in_spark(STANDING).format(
+        rows=f"{HUB}{TableName.ROWS}",
+        table=spark_literal(table.name),
+        after=after,
+        truncated=truncated,
+        place=place,
+    )
+    rows = spark.sql(standing)
     fields = StructType([StructField(column, StringType()) for column in table.columns])
     parsed = rows.select("*", from_json("image", fields).alias("of_row"))
     columns = [
@@ -111,6 +79,11 @@ def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: 
     return parsed.selectExpr(
         *columns, "author AS _author", "hub_epoch AS _hub_epoch", "csn AS _csn"
     )
+
+
+def in_spark(sql: str) -> str:
+    """The same query in Spark's dialect."""
+    return sql.replace('"', "`").replace("unnest(", "explode(")
 
 
 def _quoted(name: str) -> str:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.tables import TableName
-from streaming.replay.sql import duckdb_sql, spark_sql
 from streaming.replay.sql.answer import SqlAnswer, answer_within
-from streaming.replay.sql.tables import HUB, VIEWS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import CONFIG, Slackwater
@@ -236,9 +234,3 @@ def test_an_interrupted_query_ends_at_once() -> None:
         answer_within(60, work, is_interrupted.set)
 
     assert is_interrupted.is_set()
-
-
-def test_every_view_of_the_hub_is_known_by_name() -> None:
-    """`config check` warns of a table that would hide one."""
-    assert set(duckdb_sql.VIEWS) == {f"{HUB}{name}" for name in VIEWS}
-    assert set(spark_sql.VIEWS) == set(VIEWS)
