@@ -4,14 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from checkpoints.commit.resyncs import (
-    range_of,
-    range_row,
-    realign_row,
-    realigned_range,
-    resync_of,
-    resync_row,
-)
+from checkpoints.commit.resyncs import realign_row, realigned_range, resync_of, resync_row
 from checkpoints.format_number import FORMAT
 from checkpoints.times import ms_of, time_of
 from streaming.core.counts.counter_keys import Counts, key_text, parse_key
@@ -27,6 +20,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
 from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import PlannedPage
 
 PLAN = "plan"
@@ -34,6 +28,18 @@ COMMIT = "commit"
 
 _NOTHING = SendRange(0, 0, 0, NOTHING_KNOWN, CoveredPosition(0, NOTHING_KNOWN))
 """The send range of an agreement to which its batch publishes nothing."""
+
+_OF_REPLICA = (
+    *("rid", "epoch", "opno", "stop_offset", "last_conflict_epoch", "last_stable_epoch"),
+    *("unpublished", "believed"),
+)
+"""What a row holds of a replica under the name and in the type that ReplicaState has it."""
+
+_OF_AGREEMENT = (
+    *("name", "consumer", "session", "own", "sent_epoch", "sent_covers", "scanned"),
+    *("acked_covers", "published"),
+)
+"""The same of an agreement, and of AgreementState."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "rows_epoch": last.rows_epoch,
         "versions": list(plan.versions.items()),
         "pages": [
-            {"agreement": page.agreement, "parts": [range_row(part) for part in page.parts]}
+            {"agreement": page.agreement, "parts": [part._asdict() for part in page.parts]}
             for page in plan.pages
         ],
         "undelivered": list(plan.undelivered),
@@ -157,7 +163,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         dict(row["topic_ids"]),
         dict(row["input_lost"]),
         tuple(
-            PlannedPage(page["agreement"], tuple(range_of(part) for part in page["parts"]))
+            PlannedPage(page["agreement"], tuple(KeyRange(**part) for part in page["parts"]))
             for page in row["pages"]
         ),
         tuple(row["undelivered"]),
@@ -260,8 +266,9 @@ def _count_rows(counts: Counts) -> list[tuple[str, int]]:
 
 
 def _replica_row(replica: ReplicaState) -> dict[str, object]:
+    ended = replica.ended
     return {
-        "rid": replica.rid,
+        **{name: getattr(replica, name) for name in _OF_REPLICA},
         "state": replica.status_text,
         "sessions": [
             {
@@ -274,27 +281,12 @@ def _replica_row(replica: ReplicaState) -> dict[str, object]:
             for s in replica.sessions
         ],
         "known_sessions": list(replica.known_sessions),
-        "epoch": replica.epoch,
         "seen_at": time_of(replica.seen_ms),
-        "opno": replica.opno,
         "opno_above": sorted(replica.opno_above),
         "floors": [asdict(floor) for floor in replica.floors],
-        "stop_offset": replica.stop_offset,
-        "last_conflict_epoch": replica.last_conflict_epoch,
-        "last_stable_epoch": replica.last_stable_epoch,
         "snapshot": replica.snapshot or "",
-        "ended": _end_row(replica.ended) if replica.ended else None,
-        "unpublished": replica.unpublished,
-        "believed": replica.believed,
+        "ended": ended and {"at": time_of(ended.at_ms), "unpublished": ended.unpublished},
     }
-
-
-def _end_row(ended: AgentEnd) -> dict[str, object]:
-    return {"at": time_of(ended.at_ms), "unpublished": ended.unpublished}
-
-
-def _end_of(row: Mapping[str, Any] | None) -> AgentEnd | None:
-    return AgentEnd(ms_of(row["at"]), row["unpublished"]) if row else None
 
 
 def _replica(row: Mapping[str, Any]) -> ReplicaState:
@@ -307,40 +299,29 @@ def _replica(row: Mapping[str, Any]) -> ReplicaState:
         )
         for s in row["sessions"]
     )
+    status, detail = parse_status(ReplicaStatus, row["state"])
+    ended = row["ended"]
     return ReplicaState(
-        row["rid"],
-        *parse_status(ReplicaStatus, row["state"]),
-        sessions,
-        tuple(row["known_sessions"]),
-        row["epoch"],
-        ms_of(row["seen_at"]),
-        row["opno"],
-        frozenset(row["opno_above"]),
-        tuple(Floor(**floor) for floor in row["floors"]),
-        row["stop_offset"],
-        row["last_conflict_epoch"],
-        row["last_stable_epoch"],
+        **{name: row[name] for name in _OF_REPLICA},
+        status=status,
+        detail=detail,
+        sessions=sessions,
+        known_sessions=tuple(row["known_sessions"]),
+        seen_ms=ms_of(row["seen_at"]),
+        opno_above=frozenset(row["opno_above"]),
+        floors=tuple(Floor(**floor) for floor in row["floors"]),
         snapshot=row["snapshot"] or None,
-        ended=_end_of(row["ended"]),
-        unpublished=row["unpublished"],
-        believed=row["believed"],
+        ended=AgentEnd(ms_of(ended["at"]), ended["unpublished"]) if ended else None,
     )
 
 
 def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict[str, object]:
     sends = to_send or _NOTHING
     return {
-        "name": agreement.name,
-        "consumer": agreement.consumer,
+        **{name: getattr(agreement, name) for name in _OF_AGREEMENT},
         "state": agreement.status_text,
-        "session": agreement.session,
-        "own": agreement.own,
-        "sent_epoch": agreement.sent_epoch,
-        "sent_covers": agreement.sent_covers,
         "sent_ruv": agreement.sent_ruv.text(),
-        "scanned": agreement.scanned,
         "sent_at": time_of(agreement.sent_ms),
-        "acked_covers": agreement.acked_covers,
         "acked_ruv": agreement.acked_ruv.text(),
         "acked_at": time_of(agreement.acked_ms),
         "send_after": sends.after,
@@ -349,8 +330,7 @@ def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict
         "send_ruv": sends.known.text(),
         "send_covers": sends.position.covers,
         "send_covers_ruv": sends.position.ruv.text(),
-        "send_ranges": [range_row(one) for one in sends.ranges],
-        "published": agreement.published,
+        "send_ranges": [one._asdict() for one in sends.ranges],
         "behind_at": time_of(agreement.behind_ms) if agreement.behind_ms else None,
         "away_at": time_of(agreement.away_ms) if agreement.away_ms else None,
         "full": agreement.is_full,
@@ -360,21 +340,15 @@ def _agreement_row(agreement: AgreementState, to_send: SendRange | None) -> dict
 
 
 def _agreement(row: Mapping[str, Any]) -> AgreementState:
+    status, detail = parse_status(AgreementStatus, row["state"])
     return AgreementState(
-        row["name"],
-        row["consumer"],
-        *parse_status(AgreementStatus, row["state"]),
-        row["session"],
-        row["own"],
-        row["sent_epoch"],
-        row["sent_covers"],
-        parse_ruv(row["sent_ruv"]),
-        row["scanned"],
-        ms_of(row["sent_at"]),
-        row["acked_covers"],
-        parse_ruv(row["acked_ruv"]),
-        ms_of(row["acked_at"]),
-        published=row["published"],
+        **{name: row[name] for name in _OF_AGREEMENT},
+        status=status,
+        detail=detail,
+        sent_ruv=parse_ruv(row["sent_ruv"]),
+        sent_ms=ms_of(row["sent_at"]),
+        acked_ruv=parse_ruv(row["acked_ruv"]),
+        acked_ms=ms_of(row["acked_at"]),
         behind_ms=ms_of(row["behind_at"]) if row["behind_at"] else 0,
         away_ms=ms_of(row["away_at"]) if row["away_at"] else 0,
         is_full=row["full"],
@@ -392,7 +366,7 @@ def _to_send(rows: Iterable[Mapping[str, Any]]) -> dict[str, SendRange]:
             row["send_prev"],
             parse_ruv(row["send_ruv"]),
             CoveredPosition(row["send_covers"], parse_ruv(row["send_covers_ruv"])),
-            tuple(range_of(one) for one in row["send_ranges"]),
+            tuple(KeyRange(**one) for one in row["send_ranges"]),
         )
         for row in rows
         if row["send_to"] != _NOTHING.to

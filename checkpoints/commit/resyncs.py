@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from checkpoints.times import ms_of, time_of
-from streaming.core.model.row import Realign
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount
@@ -15,16 +14,6 @@ from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 Row = Mapping[str, Any]
 
 
-def range_row(keys: KeyRange) -> dict[str, str | None]:
-    """A range of keys."""
-    return {"table": keys.table, "after": keys.after, "to": keys.to}
-
-
-def range_of(row: Row) -> KeyRange:
-    """The range of keys that a row holds."""
-    return KeyRange(row["table"], row["after"], row["to"])
-
-
 def realign_row(realign: RangeRealign) -> dict[str, object]:
     """A range of keys that realigns them."""
     return {
@@ -32,18 +21,14 @@ def realign_row(realign: RangeRealign) -> dict[str, object]:
         "hub_epoch": realign.hub_epoch,
         "offset": realign.offset,
         "rejects_transaction": realign.rejects_transaction,
-        "keys": range_row(realign.range),
+        "keys": realign.range._asdict(),
     }
 
 
 def realigned_range(row: Row) -> RangeRealign:
     """The realign of a range that a row holds."""
-    return RangeRealign(range_of(row["keys"]), *realign_of(row)[:4])
-
-
-def realign_of(row: Row) -> Realign:
-    """The realign that a row holds."""
-    return Realign(row["rid"], row["hub_epoch"], row["offset"], row["rejects_transaction"])
+    columns = {name: value for name, value in row.items() if name != "keys"}
+    return RangeRealign(KeyRange(**row["keys"]), **columns)
 
 
 def resync_row(resync: Resync) -> dict[str, object]:

@@ -13,7 +13,6 @@ import pyarrow.dataset as ds
 
 from checkpoints import query
 from checkpoints.commit.epochs import COMMIT, ruvs_of
-from checkpoints.commit.resyncs import realign_of
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.batch.sending import WHOLE, EpochMark
@@ -126,7 +125,7 @@ def blocked_rows(store: StateStore) -> dict[RowKey, tuple[Realign, ...]]:
 
 
 def _realigns(row: Mapping[str, Any]) -> tuple[Realign, ...]:
-    return tuple(realign_of(one) for one in row["realign"] or ())
+    return tuple(Realign(**one) for one in row["realign"] or ())
 
 
 class Images:
