@@ -1,6 +1,6 @@
 """Table `pending`: what is announced and not judged, and the memory of what never will be."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,9 @@ def moves(
     committed = [c for c in before.evicted if _is_now_committed(c, before, after)]
     gone = [c for c in before.evicted if c not in after.lists.members and c not in set(names)]
     parts = [
-        _table(_entered(before, after)),
+        rows_of(TableName.PENDING, _entered(before, after)),
         _again(on_disk(store, before, committed, batch - 1), WAITING),
-        _table(_left(before, after)),
+        rows_of(TableName.PENDING, _left(before, after)),
         _again(on_disk(store, before, gone, batch - 1, _NAMES), GONE),
     ]
     for context, reason, changes in ended:
@@ -69,7 +69,7 @@ def moves(
             there = on_disk(store, before, [context], batch - 1, FACTS)
             parts.append(_again(there, ENDED, reason))
             changes = tuple(one for one in changes if one.change.csn not in before.changes)  # noqa: PLW2901
-        parts.append(_table(_ended(context, reason, changes)))
+        parts.append(rows_of(TableName.PENDING, _ended(context, reason, changes)))
     rows = pa.concat_tables(parts)
     numbers = {"batch": np.full(rows.num_rows, batch), "place": np.arange(rows.num_rows)}
     return _with(rows, {name: pa.array(values, pa.int64()) for name, values in numbers.items()})
@@ -269,10 +269,6 @@ def _with(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
     return pa.table(
         [columns.get(name, rows[name]) for name in rows.column_names], schema=rows.schema
     )
-
-
-def _table(rows: Iterable[Mapping[str, object]]) -> pa.Table:
-    return rows_of(TableName.PENDING, list(rows))
 
 
 def _is_now_committed(context: Context, before: OpenTransactions, after: OpenTransactions) -> bool:

@@ -49,7 +49,7 @@ def storage_options(root: StateRoot) -> dict[str, str] | None:
         "AWS_REGION": access.region,
         "AWS_ACCESS_KEY_ID": access.access_key_id,
         "AWS_SECRET_ACCESS_KEY": access.secret_access_key,
-        "AWS_ALLOW_HTTP": "true" if _is_plain(access) else None,
+        "AWS_ALLOW_HTTP": "true" if access.is_plain else None,
         "AWS_CONDITIONAL_PUT": "etag",  # the default of this version, and nothing works without it
     }
     return {name: value for name, value in options.items() if value is not None}
@@ -162,10 +162,6 @@ def files_of_table(root: StateRoot, name: str) -> "pafs.FileSystem | None":
 
 def _path(root: BucketRoot, name: str) -> str:
     return f"{root.bucket}/{root.prefix}/{name}"
-
-
-def _is_plain(access: S3Access) -> bool:
-    return (access.endpoint or "").startswith("http://")
 
 
 @lru_cache

@@ -1,7 +1,7 @@
 """The Delta tables under one state root: opened once, appended to at most once per key."""
 
 import fcntl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -334,7 +334,7 @@ def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:
     )
 
 
-def rows_of(name: TableName, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+def rows_of(name: TableName, rows: Iterable[Mapping[str, object]]) -> pa.Table:
     """Rows as a table of this table's schema; absent columns are null."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])
 

@@ -30,13 +30,9 @@ class DeadFiles:
         `table`: at its newest version.
         """
         known = self._due_s.get(name, {})
-        due_s = {file: known.get(file, now_s + self.kept_s) for file in _replaced(table)}
+        replaced = table.vacuum(0, dry_run=True, enforce_retention_duration=False)
+        due_s = {file: known.get(file, now_s + self.kept_s) for file in replaced}
         for file in [file for file, at_s in due_s.items() if at_s <= now_s]:
             remove_file(root, f"{name}/{file}")
             due_s[file] = math.inf  # the log names it for a while still
         self._due_s[name] = due_s
-
-
-def _replaced(table: DeltaTable) -> list[str]:
-    """The files that the table's log names as removed, until their entries expire."""
-    return table.vacuum(0, dry_run=True, enforce_retention_duration=False)

@@ -13,21 +13,13 @@ from checkpoints.query import among, equals, select
 from checkpoints.reading.lookup import between
 from checkpoints.reading.past import PastStore
 from checkpoints.reading.retention import oldest_epoch
-from checkpoints.tables import TableName
+from checkpoints.tables import ROWS, TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.replay.span import Moment, epoch_at
 
-STANDING = pa.schema(
-    [
-        ("key", pa.string()),
-        ("author", pa.int32()),
-        ("hub_epoch", pa.int64()),
-        ("csn", pa.string()),
-        ("image", pa.string()),
-    ]
-)
+STANDING = pa.schema([ROWS.field(name) for name in ("key", "author", "hub_epoch", "csn", "image")])
 """A row that stood: who wrote it, in which hub epoch, by which change, and what it was."""
 
 _WRITTEN = ("hub_epoch", "place", "key", "rid", "csn", "image")

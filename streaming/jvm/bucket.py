@@ -22,7 +22,7 @@ def bucket_settings(root: StateRoot) -> dict[str, str]:
         f"{_S3A}.endpoint": access.endpoint,
         f"{_S3A}.endpoint.region": access.region,
         f"{_S3A}.path.style.access": "true" if access.endpoint else None,
-        f"{_S3A}.connection.ssl.enabled": "false" if _is_plain(access.endpoint) else None,
+        f"{_S3A}.connection.ssl.enabled": "false" if access.is_plain else None,
         f"{_S3A}.access.key": access.access_key_id,
         f"{_S3A}.secret.key": access.secret_access_key,
         f"{_S3A}.aws.credentials.provider": _OF_KEYS if access.access_key_id else None,
@@ -34,7 +34,3 @@ def bucket_settings(root: StateRoot) -> dict[str, str]:
         f"{_S3A}.fast.upload.buffer": "bytebuffer",  # on disk it insists on Hadoop's local files
         **{name: value for name, value in given.items() if value is not None},
     }
-
-
-def _is_plain(endpoint: str | None) -> bool:
-    return (endpoint or "").startswith("http://")

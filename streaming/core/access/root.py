@@ -22,6 +22,11 @@ class S3Access:
     access_key_id: str | None = None
     secret_access_key: str | None = field(default=None, repr=False)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether its connections are not encrypted."""
+        return (self.endpoint or "").startswith("http://")
+
 
 @dataclass(frozen=True, slots=True)
 class BucketRoot:
