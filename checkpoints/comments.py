@@ -23,6 +23,7 @@ _SHARED = {
     "content": "hash of the change: the same for a repeat of it",
     "mre": "max replicated epoch of its replica when it wrote the change",
     "mre_same": "the same, counting reflections of the change's own epoch too",
+    "realign_epoch": "largest realign or floor that blocked the change; 0: none",
     "app": "application that wrote the change, as its origin states; null: not stated",
     "snapshot": "snapshot that the change is a row of; null: it was written when its CSN says",
 }
@@ -42,7 +43,6 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "row_author": "author of the row judged against, or as it is sent; 0: nobody",
         "row_epoch": "hub epoch of that row",
         "row_csn": "CSN of that row; null: nobody wrote it",
-        "realign_epoch": "largest realign or floor that blocked the change; 0: none",
         "image": "the row after an accepted change or in a refresh; null: deleted",
         "to": "replica that receives the refresh or range",
         "cause": "of a refresh: conflict, late, page ...; of a change: why it was in conflict",
@@ -105,7 +105,6 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "row_epoch": "hub epoch of the row that the change was judged against",
         "mre": "max replicated epoch by which the change was judged",
         "reflected_epoch": "the MRE, had its own epoch's reflection counted",
-        "realign_epoch": "largest realign or floor that blocked the change; 0: none",
         "same_epoch_only": "not concurrent if its own epoch's reflection counted",
         "op": "op of the change",
         "before": "before-image of the loser; null: none, or a row lost",

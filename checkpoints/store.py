@@ -53,7 +53,7 @@ _APPENDED = {
 """Of tables that are only appended to: their rows name their batch, so an older version
 contains nothing more. A commit lists the log, 2 ms for 1,000 entries: a second for a day of them.
 A checkpoint names the files that compaction replaced within that hour
-(checkpoints/maintenance/dead_files.py).
+(checkpoints/maintenance/background.py).
 Reading skips files by their first columns, up to the CSN; more of them make commits slow."""
 
 

@@ -1,6 +1,6 @@
 """The Delta tables under the state root, with their explicit schemas.
 
-checkpoints/comments.py says what each column holds.
+checkpoints/comments.py says what each table and column holds.
 """
 
 from enum import StrEnum
@@ -14,21 +14,13 @@ class TableName(StrEnum):
     """The tables under the state root (docs/protocol.md, Commit and recovery)."""
 
     CHANGELOG = "changelog"
-    """every judged change with its verdict, every refresh, in hub order"""
     EPOCHS = "epochs"
-    """plans and commits: the state of the hub after each batch"""
     ROWS = "rows"
-    """the full state of every row up to the materialized epoch"""
     CONFLICTS = "conflicts"
-    """every loser with its winner"""
     QUARANTINE = "quarantine"
-    """records the hub could not process, with their original bytes, and the action taken"""
     PENDING = "pending"
-    """changes of transactions that are pending, waiting or ended"""
     EVENTS = "events"
-    """control records (hello, applied, commit, heartbeat ...), and repeated changes"""
     CONFIG = "config"
-    """configuration versions and operator commands"""
 
 
 _POSITION = [("batch", pa.int64()), ("hub_epoch", pa.int64())]

@@ -4,23 +4,25 @@ One thread, one job at a time; Spark and deltalake work outside of Python's lock
 table objects stay at their version until it refreshes them.
 """
 
+import math
 import time
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from checkpoints.maintenance.dead_files import DEAD_KEPT_S, DeadFiles
 from checkpoints.maintenance.pins import keep_pinned
 from checkpoints.query import file_sizes
-from checkpoints.root import open_delta
+from checkpoints.root import open_delta, remove_file
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
 from checkpoints.spark_threads import POOL, SparkThreads
 from checkpoints.store import FILES, KEPT_HOURS, StateStore
 from checkpoints.tables import TableName
+from streaming.core.access.root import StateRoot
 
 SMALL_BYTES = 5_000_000
 ROWS_BYTES = 64_000_000
@@ -31,6 +33,35 @@ SMALL_FILES_MAX = 100
 
 CHECKPOINT_EVERY_COMMITS = 20
 """A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
+
+DEAD_KEPT_S = 600
+"""How long a reader may go on with a version that it opened just before a compaction."""
+
+
+@dataclass(slots=True)
+class DeadFiles:
+    """The files that compactions replaced, each with the time at which no reader reads it any more.
+
+    Only files are removed that the table's log names as removed: no version will ever name them
+    again, so a crash in between, or another hub that does the same, does no harm. A file that is
+    being appended is in no log yet and is left alone.
+    """
+
+    kept_s: float = DEAD_KEPT_S
+    _due_s: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def remove(self, root: StateRoot, name: str, table: DeltaTable, now_s: float) -> None:
+        """Remove the files of this table of the root that were first seen replaced `kept_s` ago.
+
+        `table`: at its newest version.
+        """
+        known = self._due_s.get(name, {})
+        replaced = table.vacuum(0, dry_run=True, enforce_retention_duration=False)
+        due_s = {file: known.get(file, now_s + self.kept_s) for file in replaced}
+        for file in [file for file, at_s in due_s.items() if at_s <= now_s]:
+            remove_file(root, f"{name}/{file}")
+            due_s[file] = math.inf  # the log names it for a while still
+        self._due_s[name] = due_s
 
 
 class Maintenance:

@@ -11,8 +11,7 @@ from checkpoints.commit.epochs import checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
 from checkpoints.query import among, equals, select
 from checkpoints.reading.lookup import between
-from checkpoints.reading.past import PastStore
-from checkpoints.reading.retention import oldest_epoch
+from checkpoints.reading.past import PastStore, oldest_epoch
 from checkpoints.tables import ROWS, TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import QuestionError

@@ -1,17 +1,21 @@
 """The state of a hub as it was: `rows` by Delta time travel, every other table by its batches.
 
 A row of any other table names its batch, so what is read of it is bounded by that, and its newest
-version tells the past (docs/tables.md, The past).
+version tells the past (docs/tables.md, The past). How far back that goes is here as well.
 """
 
 import tempfile
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import NoReturn
 
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 
-from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of
+from checkpoints.commit.recorded import BatchMark, commit_of
 from checkpoints.root import exist, storage_options, table_uri
 from checkpoints.store import StateStore
 from checkpoints.tables import SCHEMAS, TableName
@@ -67,17 +71,10 @@ class PastStore(StateStore):
         """Open every other table at its newest version when it is read next."""
         self._open = {TableName.ROWS: self._open[TableName.ROWS]}
 
-    def create(self) -> None:
-        """Refuse: nothing is written here."""
-        raise _is_past(self.root)
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise StateError(f"the state in {self.root} is read as it was: nothing is written to it")
 
-    def append_once(self, *_: object, **__: object) -> bool:
-        """Refuse: nothing is written here."""
-        raise _is_past(self.root)
-
-    def drop_batch(self, *_: object) -> None:
-        """Refuse: nothing is written here."""
-        raise _is_past(self.root)
+    create = append_once = drop_batch = _refuse
 
     def close(self) -> None:
         """Remove the empty table."""
@@ -101,5 +98,33 @@ def readable_version(root: StateRoot, version: int) -> DeltaTable | None:
     return table if all(exist(root, *names)) else None
 
 
-def _is_past(root: StateRoot) -> StateError:
-    return StateError(f"the state in {root} is read as it was: nothing is written to it")
+def oldest_epoch(store: StateStore, marks: Sequence[BatchMark]) -> int:
+    """The first hub epoch that can be judged again; above the last one: none can.
+
+    As long as nothing is purged the changelog tells every row. Behind that the state before the
+    first batch is needed, so `rows` must be there as it was, with everything that is purged.
+    """
+    if not marks:
+        return 1
+    purged = _checkpoint(store, marks[-1].batch).state.purge_epoch
+    if not purged:
+        return marks[0].hub_epoch or 1
+    found = bisect_left(marks, True, key=lambda mark: _can_start(store, mark, purged))  # noqa: FBT003
+    return marks[found].hub_epoch + 1 if found < len(marks) else marks[-1].hub_epoch + 1
+
+
+def _can_start(store: StateStore, mark: BatchMark, purged: int) -> bool:
+    if mark.hub_epoch < purged:
+        return False
+    version = rows_version(_checkpoint(store, mark.batch))
+    return (
+        version is not None
+        and version.rows_epoch >= purged
+        and readable_version(store.root, version.version) is not None
+    )
+
+
+def _checkpoint(store: StateStore, batch: int) -> Checkpoint:
+    row = commit_of(store, batch)
+    assert row is not None, "a mark is of a commit row"  # noqa: S101
+    return checkpoint_of(row)

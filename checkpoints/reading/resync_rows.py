@@ -6,7 +6,6 @@ are scratch: a hub that starts sorts them anew, from the last key that was sent 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -31,16 +30,11 @@ READ_ROWS = 5_000
 
 SORTED = pa.schema(
     [
-        ROWS.field("key"),
-        ROWS.field("author"),
-        ROWS.field("hub_epoch"),
-        ROWS.field("csn"),
-        ROWS.field("image"),  # null: there is no such row
-        ROWS.field("realign"),
+        *(ROWS.field(name) for name in ROWS.names if name != "table"),
         ("tracked", pa.int64()),  # the hub epoch of the version that the consumer lacks; null: all
     ]
 )
-"""A row of `rows`, as it is sorted; tracked keys without a row have nulls."""
+"""A row of `rows`, as it is sorted; tracked keys without a row have nulls, as in `image`."""
 
 
 def row_counts(store: StateStore) -> Counter[str]:
@@ -124,22 +118,15 @@ def _decimal(text: Column) -> list[Column]:
     return [(~below).asc(), *rising, *falling]
 
 
-@dataclass(slots=True)
 class SortedRows:
     """The sorted rows of a table, read one part after another; `next_rows` are those behind.
 
     `after`: the key behind which the next row is.
     """
 
-    root: StateRoot
-    folder: str
-    order: KeyOrder
-    after: str | None = None
-    _parts: Iterator[pa.Table] = field(init=False)
-    _ahead: pa.Table = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Read nothing yet."""
+    def __init__(self, root: StateRoot, folder: str, order: KeyOrder) -> None:
+        self.root, self.folder, self.order = root, folder, order
+        self.after: str | None = None
         self._parts = self._read()
         self._ahead = SORTED.empty_table()
 

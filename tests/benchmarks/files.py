@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from checkpoints.maintenance.dead_files import DEAD_KEPT_S
+from checkpoints.maintenance.background import DEAD_KEPT_S
 from checkpoints.tables import TableName
 
 MIB = 2**20

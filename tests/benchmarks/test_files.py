@@ -4,7 +4,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from checkpoints.maintenance.dead_files import DEAD_KEPT_S
+from checkpoints.maintenance.background import DEAD_KEPT_S
 from checkpoints.tables import TableName
 from tests.benchmarks.files import disk_numbers, table_files
 from tests.checkpoints.written_state import WrittenState

@@ -11,8 +11,12 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from checkpoints.maintenance import background as maintenance
-from checkpoints.maintenance.background import CHECKPOINT_EVERY_COMMITS, Maintenance
-from checkpoints.maintenance.dead_files import DEAD_KEPT_S, DeadFiles
+from checkpoints.maintenance.background import (
+    CHECKPOINT_EVERY_COMMITS,
+    DEAD_KEPT_S,
+    DeadFiles,
+    Maintenance,
+)
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from tests.checkpoints.written_state import WrittenState

@@ -11,8 +11,7 @@ from checkpoints.commit.recorded import batch_marks
 from checkpoints.maintenance.background import Maintenance
 from checkpoints.maintenance.pins import keep_pinned
 from checkpoints.reading.as_of import rows_as_of, travel_to
-from checkpoints.reading.past import PastStore
-from checkpoints.reading.retention import oldest_epoch
+from checkpoints.reading.past import PastStore, oldest_epoch
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from checkpoints.times import time_of

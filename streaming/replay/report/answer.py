@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from checkpoints.commit.recorded import BatchMark, Read, batch_marks, judged_in
-from checkpoints.reading.past import PastStore
-from checkpoints.reading.retention import oldest_epoch
+from checkpoints.reading.past import PastStore, oldest_epoch
 from streaming.core.replay.compare import Difference, RecordedPart
 from streaming.core.replay.span import Moment, Span, span_of
 from streaming.replay.configured import ConfigsThen

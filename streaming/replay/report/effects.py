@@ -1,7 +1,7 @@
 """What another rule would have done: other verdicts, and rows that would stand otherwise."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
@@ -53,7 +53,14 @@ class RowEffect:
             name: {"recorded": mine, "then": theirs}
             for name, (mine, theirs) in self.columns.items()
         }
-        return {**asdict(self), "columns": columns}
+        return {
+            "table": self.table,
+            "key": self.key,
+            "app": self.app,
+            "recorded_csn": self.recorded_csn,
+            "then_csn": self.then_csn,
+            "columns": columns,
+        }
 
 
 def verdict_effects(one: ReplayedBatch) -> list[VerdictEffect]:
