@@ -10,10 +10,9 @@ import pyarrow.dataset as ds
 from checkpoints.commit.epochs import checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
 from checkpoints.query import among, equals, select
-from checkpoints.reading.lookup import between
+from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between
 from checkpoints.reading.past import PastStore, oldest_epoch
 from checkpoints.tables import ROWS, TableName
-from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.replay.span import Moment, epoch_at
@@ -47,7 +46,9 @@ def rows_as_of(
 
     The store must have travelled there: `travel_to`.
     """
-    older = _materialized(store, table, keys)
+    where = [*equals({"table": table}), *([] if keys is None else [among("key", keys)])]
+    rows, name = store.table(TableName.ROWS), TableName.ROWS
+    older = select(rows, name, columns=STANDING.names, where=where)  # it has deletion vectors
     return _standing(older, _written(store, table, store.rows_epoch, hub_epoch, keys))
 
 
@@ -67,27 +68,14 @@ def _standing(older: pa.Table, log: pa.Table) -> pa.Table:
     return found.filter(pc.is_valid(found["image"])).sort_by("key")
 
 
-def _materialized(store: PastStore, table: str, keys: Sequence[str] | None) -> pa.Table:
-    """The rows of `rows`, which has deletion vectors: they are read in SQL."""
-    where = [*equals({"table": table}), *([] if keys is None else [among("key", keys)])]
-    name = TableName.ROWS
-    return select(store.table(name), name, columns=STANDING.names, where=where)
-
-
 def _written(
     store: PastStore, table: str, after: int, to: int, keys: Sequence[str] | None
 ) -> pa.Table:
     """The accepted changes of the hub epochs (after, to], in hub order."""
-    where = _accepted(table, after, to)
+    where = between(after, to) & ACCEPTED & (ds.field("table") == table)
     if keys is not None:
         where &= ds.field("key").isin([*keys, ALL_KEYS])
-    log = store.read(TableName.CHANGELOG, where, _WRITTEN)
-    return log.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
-
-
-def _accepted(table: str, after: int, to: int) -> ds.Expression:
-    here = between(after, to) & (ds.field("table") == table)
-    return here & (ds.field("verdict") == Verdict.ACCEPTED.value)
+    return store.read(TableName.CHANGELOG, where, _WRITTEN).sort_by(HUB_ORDER)
 
 
 def _last_of_each(log: pa.Table) -> pa.Table:
@@ -100,6 +88,6 @@ def _last_of_each(log: pa.Table) -> pa.Table:
 
 def touched_keys(store: PastStore, table: str, after: int, to: int) -> list[str] | None:
     """The keys that were written in the hub epochs (after, to]; None: any, for a truncate."""
-    log = store.read(TableName.CHANGELOG, _accepted(table, after, to), ["key"])
-    keys = pc.unique(log["key"]).to_pylist()
+    where = between(after, to) & ACCEPTED & (ds.field("table") == table)
+    keys = pc.unique(store.read(TableName.CHANGELOG, where, ["key"])["key"]).to_pylist()
     return None if ALL_KEYS in keys else keys

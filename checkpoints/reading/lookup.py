@@ -30,6 +30,11 @@ KEYS_OF_A_QUERY = 5_000
 ends the process."""
 UNKNOWN = RowState()
 
+ACCEPTED = ds.field("verdict") == Verdict.ACCEPTED.value
+"""The condition that an entry of the changelog is an accepted change."""
+
+HUB_ORDER = [("hub_epoch", "ascending"), ("place", "ascending")]
+
 SCANNED_ROWS = 1_000_000
 """How many changelog rows one page is made from, at most."""
 
@@ -173,7 +178,7 @@ def images(
         where = (
             among("hub_epoch", sorted({row.hub_epoch for row in recent.values()}))
             & among("csn", [row.csn for row in recent.values()])
-            & (ds.field("verdict") == Verdict.ACCEPTED.value)
+            & ACCEPTED
         )
         changes = store.read(TableName.CHANGELOG, where, ["csn", "image"]).to_pylist()
         by_csn = {change["csn"]: change["image"] for change in changes}
@@ -270,7 +275,7 @@ def logged_rows(
     `before`: the rows that were there; one that has an entry's hub epoch already is the newer.
     """
     table = store.read(TableName.CHANGELOG, where, [*_LOGGED, "place"])
-    ordered = table.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+    ordered = table.sort_by(HUB_ORDER)
     state: dict[RowKey, RowState] = {}
     for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset, cause in zip(
         *(ordered[column].to_pylist() for column in _LOGGED), strict=True

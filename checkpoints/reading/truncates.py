@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterator
 import pyarrow.dataset as ds
 
 from checkpoints import query
-from checkpoints.reading.lookup import between, logged_rows, materialized
+from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between, logged_rows, materialized
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.truncate import summary
 from streaming.core.model.row import RowState
 from streaming.core.model.truncation import ALL_KEYS, Truncation
@@ -42,11 +41,9 @@ def _older(
 
 def last_truncates(store: StateStore, after: int, to: int) -> dict[str, tuple[Truncation, int]]:
     """Table -> its last accepted truncate in the hub epochs (after, to], and its place."""
-    where = between(after, to) & (ds.field("key") == ALL_KEYS)
-    where &= ds.field("verdict") == Verdict.ACCEPTED.value
+    where = between(after, to) & ACCEPTED & (ds.field("key") == ALL_KEYS)
     columns = ["table", "rid", "hub_epoch", "csn", "place"]
-    found = store.read(TableName.CHANGELOG, where, columns)
-    ordered = found.sort_by([("hub_epoch", "ascending"), ("place", "ascending")])
+    ordered = store.read(TableName.CHANGELOG, where, columns).sort_by(HUB_ORDER)
     return {
         row["table"]: (Truncation(row["rid"], row["hub_epoch"], row["csn"]), row["place"])
         for row in ordered.to_pylist()

@@ -46,18 +46,14 @@ def _register_hub(spark: SparkSession, store: PastStore, batch: int) -> None:
     """The hub's own tables up to this batch; `rows` at its version."""
     for name in TableName:
         if name is TableName.ROWS:
-            found = _past_rows(spark, store)
+            table = store.table(name)
+            past = spark.read.format("delta").option("versionAsOf", table.version())
+            found = past.load(table.table_uri)
         else:
             path = str(Path(store.uri(name)).absolute())
             whole = spark.read.format("delta").load(path)
             found = whole.where(whole.batch <= batch) if "batch" in whole.columns else whole
         found.createOrReplaceTempView(f"{HUB}{name.value}")
-
-
-def _past_rows(spark: SparkSession, store: PastStore) -> DataFrame:
-    table = store.table(TableName.ROWS)
-    read = spark.read.format("delta").option("versionAsOf", table.version())
-    return read.load(table.table_uri)
 
 
 def _rows(spark: SparkSession, table: Table, after: int, truncated: int, place: int) -> DataFrame:
