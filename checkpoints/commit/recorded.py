@@ -118,9 +118,10 @@ def recorded_rows(read: Read, marks: Sequence[BatchMark]) -> Iterator[RecordedRo
         epochs = read(TableName.EPOCHS, first, last).to_pylist()
         plans = {row["batch"]: row for row in epochs if row["kind"] == PLAN}
         commits = {row["batch"]: row for row in epochs if row["kind"] == COMMIT}
-        tables = {name: _ByBatch(read(name, first, last)) for name in WRITTEN}
+        batches = [mark.batch for mark in part]
+        tables = {name: _by_batch(read(name, first, last), batches) for name in WRITTEN}
         for mark in part:
-            rows = {name: table.of(mark.batch) for name, table in tables.items()}
+            rows = {name: of[mark.batch] for name, of in tables.items()}
             yield RecordedRows(mark.batch, plans[mark.batch], commits[mark.batch], rows)
 
 
@@ -136,17 +137,13 @@ def _parts(marks: Sequence[BatchMark]) -> Iterator[list[BatchMark]]:
         yield part
 
 
-class _ByBatch:
-    """The rows of several batches, sorted so that those of each are a slice."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        names = [name for name in ("batch", "place") if name in rows.column_names]
-        self._rows = sorted_by(rows.combine_chunks(), *names)
-        self._batch = np.asarray(self._rows["batch"].to_numpy(), dtype=np.int64)
-
-    def of(self, batch: int) -> pa.Table:
-        begin, end = np.searchsorted(self._batch, [batch, batch + 1]).tolist()
-        return self._rows.slice(begin, end - begin)
+def _by_batch(rows: pa.Table, batches: Sequence[int]) -> dict[int, pa.Table]:
+    names = [name for name in ("batch", "place") if name in rows.column_names]
+    ordered = sorted_by(rows.combine_chunks(), *names)
+    numbers = np.asarray(ordered["batch"].to_numpy(), dtype=np.int64)
+    begins, ends = (np.searchsorted(numbers, batches, side).tolist() for side in ("left", "right"))
+    slices = zip(batches, begins, ends, strict=True)
+    return {batch: ordered.slice(begin, end - begin) for batch, begin, end in slices}
 
 
 def sorted_by(rows: pa.Table, *names: str) -> pa.Table:

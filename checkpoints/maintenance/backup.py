@@ -45,10 +45,6 @@ class Backup:
     at_ms: int
     rows: Mapping[str, int]
 
-    def document(self) -> dict[str, object]:
-        """The same for JSON."""
-        return asdict(self)
-
 
 def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
     """Copy the state behind its last commit; StateError if there is none, or if `place` has one.
@@ -63,7 +59,7 @@ def back_up(root: StateRoot, place: StateRoot, at_ms: int) -> Backup:
         FORMAT, commit.state.generation, commit.state.batch, commit.state.hub_epoch, at_ms, counts
     )
     with writing(place):
-        replace_file(place, MANIFEST, json.dumps(made.document()).encode())
+        replace_file(place, MANIFEST, json.dumps(asdict(made)).encode())
     return made
 
 

@@ -25,7 +25,6 @@ from streaming.core.replay.span import Span
 from streaming.core.replay.states import different_states
 from streaming.core.state.restored import SentPosition
 from streaming.hub.batch.pipeline import decide
-from streaming.hub.batch.publishing import DecidedBatch
 from streaming.replay.arrivals import Arrivals
 from streaming.replay.compare import different
 from streaming.replay.configured import ConfigsThen, ConfigThen
@@ -85,7 +84,8 @@ class Replay:
         hub.send_as(rows.tables[TableName.CHANGELOG], after)
         facts = self.arrivals.of(rows, config.settings, config.check)
         decided = decide(hub, plan, DriverCarrier(facts))
-        tables = _tables(decided)
+        decided_tables = decided.tables.items()
+        tables = {name: t for name, t in decided_tables if isinstance(t, pa.Table)}
         found = different(rows.tables, tables)
         found += different_states(after.state, decided.checkpoint.state)
         follow(hub, rows.tables[TableName.CHANGELOG], tables[TableName.CHANGELOG], found)
@@ -101,11 +101,6 @@ class Replay:
             self.hub.start_with(config, position)
             self.version, self.process = version, process
         return config
-
-
-def _tables(decided: DecidedBatch) -> dict[TableName, pa.Table]:
-    tables = decided.tables.items()
-    return {name: rows for name, rows in tables if isinstance(rows, pa.Table)}
 
 
 def replay_from(store: PastStore, configs: ConfigsThen, span: Span) -> Replay:

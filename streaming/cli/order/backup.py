@@ -1,6 +1,6 @@
 """`backup` and `restore`: copies of the hub's state."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +48,7 @@ def backup(folder: Place, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJso
     configured, reader = opened(config)
     made = back_up(reader.root, _root(folder, configured), int(now().timestamp() * 1_000))
     if as_json:
-        write_json({"folder": folder, "hub": configured.hub.name, **made.document()})
+        write_json({"folder": folder, "hub": configured.hub.name, **asdict(made)})
         return
     rows = as_count(sum(made.rows.values()), "row")
     write_line(f"backup of hub epoch {made.hub_epoch} in {folder}: {rows} of all tables")
@@ -83,7 +83,7 @@ def restore(
         order = "lose" if lose else None
         append_command(open_state(root), CommandName.RECOVER_HUB, order, now())
     if as_json:
-        write_json({"state": str(root), **made.document()})
+        write_json({"state": str(root), **asdict(made)})
         return
     write_line(f"the state in {root} is the one of hub epoch {made.hub_epoch}")
     write_line(
