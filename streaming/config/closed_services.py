@@ -1,5 +1,6 @@
 """A closed broker for the users of a configuration: their logins, and exactly their rights."""
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,24 +12,25 @@ from connectors.kafka.embedded.closed_broker import (
     login_options,
     start_closed,
 )
-from streaming.config.config import Config
+from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.config.rights import every_role, names_of_two, needed_rights, user_of
-from streaming.config.sources.login_files import has_password, kept_password, write_login
 from streaming.core.access.rights import NeededRight
 from streaming.core.model.errors import ConfigError
+
+_PASSWORD = "sasl.password"  # noqa: S105  # the option's name
 
 
 def start_broker(folder: Path, port: int | None = None) -> Broker:
     """Start the closed broker of a folder unless it runs."""
     administrator = secrets_of(folder, ADMINISTRATOR)
-    if check_listeners(folder, LISTENERS) and not has_password(administrator):
+    if check_listeners(folder, LISTENERS) and not _has_password(administrator):
         raise BrokerError(
             f"{administrator} has no password, and this broker no other administrator: give it back"
             " from a backup, or start a broker in another folder"
         )
     for place in (folder, secrets_of(folder)):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return start_closed(folder, kept_password(administrator), port)
+    return start_closed(folder, _kept_password(administrator), port)
 
 
 def secrets_of(folder: Path, user: str = "") -> Path:
@@ -56,14 +58,53 @@ def admit(
     """
     bootstrap = broker.bootstrap_servers
     folders = {user: secrets_of(folder, user) for user in rights}
-    passwords = {user: kept_password(place) for user, place in folders.items()}
+    passwords = {user: _kept_password(place) for user, place in folders.items()}
     own = secrets_of(folder, ADMINISTRATOR)
     logins = {user: login_options(folder, user, word) for user, word in passwords.items()}
-    administrator = login_options(folder, ADMINISTRATOR, kept_password(own))
+    administrator = login_options(folder, ADMINISTRATOR, _kept_password(own))
     with Admission(bootstrap, administrator) as admission:
         admission.set_passwords(passwords)
         admission.set_rights(rights)
     for user, options in logins.items():
-        write_login(folders[user], bootstrap, options)
-    write_login(own, bootstrap, administrator)
+        _write_login(folders[user], bootstrap, options)
+    _write_login(own, bootstrap, administrator)
     return folders
+
+
+def _has_password(folder: Path) -> bool:
+    """Return whether there is a password in the folder."""
+    return (folder / _option(_PASSWORD)).exists()
+
+
+def _kept_password(folder: Path) -> str:
+    """The password in the folder; a new one is made, and kept there, if there is none."""
+    file = folder / _option(_PASSWORD)
+    if not _has_password(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _write(file, secrets.token_urlsafe())
+    return file.read_text(encoding="utf-8")
+
+
+def _write_login(folder: Path, bootstrap: str, options: Mapping[str, str]) -> None:
+    """Write the address of a broker and a user's options for it, a file each."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _write(folder / _variable("bootstrap_servers"), bootstrap)
+    for name, value in options.items():
+        _write(folder / _option(name), value)
+
+
+def _option(name: str) -> str:
+    return _variable("options", *name.split("."))
+
+
+def _variable(*names: str) -> str:
+    """The variable of a field of `[kafka]`."""
+    return ENV_PREFIX + ENV_DELIMITER.join(("kafka", *names)).upper()
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that only this user reads, whole or not at all."""
+    fresh = file.with_name(f".{file.name}")  # no secret file, whose names have no dot first
+    fresh.touch(mode=0o600)
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)

@@ -46,11 +46,6 @@ class ConfigHistory:
 
     def warnings(self, config: Config) -> Iterator[str]:
         """One sentence for each thing that a hub may be started with, and that few expect."""
-        yield from self._missing(config)
-        yield from table_warnings(config.tables, self.tables)
-
-    def _missing(self, config: Config) -> Iterator[str]:
-        """One sentence for each thing that a state has and this configuration lacks."""
         replicas = {one.name for one in config.replicas}
         agreements = {one.name for one in config.agreements}
         tables = {one.name for one in config.tables}
@@ -69,6 +64,7 @@ class ConfigHistory:
                 f"table {name} is in the state and not in the configuration: a hub that starts with"
                 " it quarantines the table's changes; wait for `slackwater level` before"
             )
+        yield from table_warnings(config.tables, self.tables)
 
 
 def config_history(documents: Iterable[str]) -> ConfigHistory:

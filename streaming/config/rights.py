@@ -53,7 +53,9 @@ def needed_rights(config: Config, of: RoleOf) -> tuple[NeededRight, ...]:
         case Role.HUB | Role.STANDBY:
             return (*_each(changes, *_HUB_READS), *_each(updates, *_HUB_WRITES))
         case Role.AGENT:
-            return (*_of_agent(config, of.replica),)
+            sent = [one.name for one in config.agreements if one.consumer == of.replica]
+            own = config.changes_topic(of.replica)
+            return (*agent_rights(own, map(config.updates_topic, sent)),)
         case Role.LEVEL:
             return (*_each(changes, TopicRight.DESCRIBE),)
         case Role.OBSERVER:
@@ -87,11 +89,6 @@ def parse_role(config: Config, text: str) -> RoleOf:
     if text not in known:
         raise ConfigError(f"there is no role {text!r}: name one of {', '.join(known)}")
     return known[text]
-
-
-def _of_agent(config: Config, replica: str) -> list[NeededRight]:
-    sent = [one.name for one in config.agreements if one.consumer == replica]
-    return agent_rights(config.changes_topic(replica), map(config.updates_topic, sent))
 
 
 def _each(topics: list[str], *rights: TopicRight) -> Iterator[NeededRight]:

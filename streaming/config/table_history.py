@@ -58,7 +58,7 @@ def _key_faults(index: int, table: TableConfig, known: KnownTable) -> Iterator[s
         yield (
             f"tables[{index}].key = [{', '.join(table.key)}]: the state finds the rows of table"
             f" {table.name} by its key ({', '.join(known.key)}), and would find none of them: set"
-            f" key = {_quoted(known.key)}, or replicate the rows as a table of another name"
+            f" key = {json_text(list(known.key))}, or replicate the rows as a table of another name"
         )
 
 
@@ -83,7 +83,3 @@ def _type_faults(index: int, table: TableConfig, known: KnownTable) -> Iterator[
 def _keeps(old: str, new: ColumnType) -> bool:
     """Return whether the values are kept; a type of a later version is not known."""
     return old in list(ColumnType) and keeps_values(ColumnType(old), new)
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return json_text(list(names))

@@ -1,12 +1,15 @@
 """The processes of a demonstration, each in a session of its own, ended one after the other.
 
-Only the demonstration receives a Ctrl-C in the terminal; it ends its parts in order.
+Only the demonstration receives a Ctrl-C in the terminal; it ends its parts in order. Its programs
+are started as a user would start them; on a closed broker each has a login of its own, and the
+hub's is the demonstration's own too.
 """
 
 import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from connectors.kafka.embedded.broker import Broker
-from streaming.demo.monitor import PartMonitor
+from streaming.config.rights import HUB, Role, RoleOf, user_of
+from streaming.config.sources.secret_files import FOLDER_VARIABLE
+from streaming.demo.folder import DemoFolder
+from streaming.demo.monitor import DemoError, PartMonitor
 
 END_S = 120.0
 """How long a part may take to end in order before it is ended by force."""
@@ -162,3 +168,45 @@ class BrokerPart:
         running = Broker.running(self.folder)
         if running is not None:
             running.kill()
+
+
+def start_hub(folder: DemoFolder, monitor: PartMonitor) -> ProcessPart:
+    """Start the hub."""
+    command, log = _slackwater("run", folder), folder.log("hub")
+    return ProcessPart.start("the hub", command, log, monitor, _environment(folder, user_of(HUB)))
+
+
+def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> ProcessPart:
+    """Start a replica's agent."""
+    command = _slackwater("agent", folder, "--replica", replica)
+    command += ["--database", str(folder.database(replica))]
+    log = folder.log(f"agent-{replica}")
+    environment = _environment(folder, user_of(RoleOf(Role.AGENT, replica)))
+    return ProcessPart.start(f"the agent of {replica}", command, log, monitor, environment)
+
+
+def retire(folder: DemoFolder, replica: str) -> None:
+    """Take a replica out for good, and keep what the command says; DemoError if it fails."""
+    command = _slackwater("retire", folder, replica, "--yes", "--json")
+    done = subprocess.run(
+        command,
+        env=_environment(folder, user_of(HUB)),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode:
+        raise DemoError(f"slackwater retire {replica} failed: {done.stderr}")
+    folder.retirement.write_text(done.stdout, encoding="utf-8")
+
+
+def _environment(folder: DemoFolder, user: str) -> dict[str, str]:
+    """The environment of a program, which logs in as this user where the broker asks for it."""
+    login = folder.login(user)
+    own = {FOLDER_VARIABLE: str(login)} if login.exists() else {}
+    return {**os.environ, **own}  # noqa: TID251  # what it has else is inherited
+
+
+def _slackwater(command: str, folder: DemoFolder, *arguments: str) -> list[str]:
+    program = [sys.executable, "-m", "streaming.cli.main"]
+    return [*program, command, "--config", str(folder.config), *arguments]

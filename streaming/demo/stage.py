@@ -19,8 +19,7 @@ from streaming.config.sources.secret_files import FOLDER_VARIABLE
 from streaming.core.model.errors import HubError
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
-from streaming.demo.parts import BrokerPart, ProcessPart, end_all
-from streaming.demo.programs import start_agent, start_hub
+from streaming.demo.parts import BrokerPart, ProcessPart, end_all, start_agent, start_hub
 from streaming.demo.progress import ProgressSteps
 from streaming.demo.replicas.acts import Act, collide, lose_origin, restore
 from streaming.demo.scenario import DemoOptions, DemoScenario

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import HubError
 from streaming.facts.documents import document_text
-from streaming.facts.events import conflict_document
 from streaming.facts.health import status_document
+from streaming.facts.live import conflict_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status.hub import HubStatus
 from streaming.http.bounds import LIVE, Bounds

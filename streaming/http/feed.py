@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from checkpoints.commit.epochs import Checkpoint
 from streaming.facts.documents import document_text
-from streaming.facts.events import epoch_event, state_event
-from streaming.facts.live import LiveFacts
+from streaming.facts.live import LiveFacts, epoch_event, state_event
 
 KEPT = 200
 """How many hub epochs are kept for a page that connects again."""

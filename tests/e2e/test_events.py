@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
-from streaming.facts.events import IMAGE_MAX
+from streaming.facts.live import IMAGE_MAX
 from tests.harness.served_hub import Event, ServedHub, serving
 from tests.harness.site import Site, site
 

@@ -9,12 +9,10 @@ from streaming.config.config import Config
 from streaming.core.text.wording import as_count
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import PartMonitor
-from streaming.demo.parts import ProcessPart
-from streaming.demo.programs import retire, start_agent
+from streaming.demo.parts import ProcessPart, retire, start_agent
 from streaming.demo.progress import ProgressSteps
-from streaming.demo.replicas.journals import published_all, session_of
 from streaming.demo.replicas.workload import Workload
-from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level
+from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level, published_all, session_of
 
 WAIT_S = 600.0
 """A limit for a machine that is busy; an idle one needs a tenth."""

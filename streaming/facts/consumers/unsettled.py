@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from checkpoints.reading.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
+from streaming.core.state.replica_state import ReplicaState
 from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow
 from streaming.facts.consumers.lag import Lag
 
@@ -66,14 +67,24 @@ def unsettled(
     unnamed: Collection[str],
 ) -> Unsettled:
     """What is not settled; `config`: of those that are served, `opened`: their open changes."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    states = {one.name: known.get(one.rid, ReplicaState(one.rid)) for one in config.replicas}
+    counts = {
+        one.name: opened.get((one.rid, "waiting"), NONE_OPEN).count for one in config.replicas
+    }
     return Unsettled(
-        is_known,
-        unread,
-        _unpublished(config, reader),
-        _waiting(config, opened),
-        _stopped(config, reader),
-        differing,
-        unnamed,
+        is_known=is_known,
+        unread=unread,
+        # of an agent that ended the goodbye is the newer word
+        unpublished={
+            name: one.unpublished
+            for name, one in states.items()
+            if one.unpublished and one.ended is None
+        },
+        waiting={name: count for name, count in counts.items() if count},
+        stopped={name: one.status_text for name, one in states.items() if one.is_stopped},
+        differing=differing,
+        unnamed=unnamed,
     )
 
 
@@ -83,32 +94,3 @@ def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> d
     topics = {replica.name: config.changes_topic(replica.name) for replica in config.replicas}
     found = {n: ends.get(topic, 0) - offsets.get(topic, 0) for n, topic in topics.items()}
     return {name: count for name, count in found.items() if count > 0}
-
-
-def _unpublished(config: Config, reader: Reader) -> dict[str, int]:
-    """Replica -> how much its agent last said it has not published; only those with some.
-
-    Of an agent that ended the goodbye is the newer word.
-    """
-    known = reader.commit.state.replicas if reader.commit else {}
-    at_work = (r for r in config.replicas if r.rid in known and known[r.rid].ended is None)
-    counts = {replica.name: known[replica.rid].unpublished for replica in at_work}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _waiting(config: Config, opened: Mapping[tuple[int, str], OpenChanges]) -> dict[str, int]:
-    """Replica -> how many of its changes are committed and not eligible; only those with some."""
-    counts = {
-        one.name: opened.get((one.rid, "waiting"), NONE_OPEN).count for one in config.replicas
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def _stopped(config: Config, reader: Reader) -> dict[str, str]:
-    """Replica -> its state, of configured replicas whose topic is not read on."""
-    known = reader.commit.state.replicas if reader.commit else {}
-    return {
-        replica.name: known[replica.rid].status_text
-        for replica in config.replicas
-        if replica.rid in known and known[replica.rid].is_stopped
-    }

@@ -121,12 +121,12 @@ def _set_by(reflections: list[Reflection], judged: Row) -> Reflection | None:
     """The last reflection before the change, of an older epoch, that covers its MRE."""
     before = (
         one
-        for one in reflections
+        for one in reversed(reflections)
         if one.offset < judged["offset"]
         and one.covers == judged["mre"]
         and (one.epoch < judged["epoch"] or one.kind == "hello")
     )
-    return next(iter(reversed(list(before))), None)
+    return next(before, None)
 
 
 def _too_late(reflections: list[Reflection], judged: Row) -> Reflection | None:

@@ -14,13 +14,6 @@ from streaming.core.schema.difference import SchemaDifference
 from streaming.core.schema.document import DatabaseSchema, schema_of
 
 
-def published_schemas(config: Config, reader: Reader) -> list[DatabaseSchema]:
-    """The last schema of each configured replica, as far as the hub has its document."""
-    documents = published_documents(reader)
-    found = ((one.name, _schema(documents.get(one.rid))) for one in config.replicas)
-    return [replace(schema, replica=name) for name, schema in found if schema is not None]
-
-
 def _schema(document: object) -> DatabaseSchema | None:
     """A published document; None: there is none, or this version cannot read it."""
     try:
@@ -36,8 +29,10 @@ def compared_schemas(
 
     `reader` None: no hub has run yet.
     """
-    published = [] if reader is None else published_schemas(config, reader)
-    schemas = {one.replica: one for one in (*published, *files)}
+    documents = {} if reader is None else published_documents(reader)
+    found = ((one.name, _schema(documents.get(one.rid))) for one in config.replicas)
+    schemas = {name: replace(schema, replica=name) for name, schema in found if schema is not None}
+    schemas |= {one.replica: one for one in files}
     rids = {one.name: one.rid for one in config.replicas}
     return compared([*schemas.values()], [*config.table_map().values()], rids)
 

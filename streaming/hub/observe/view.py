@@ -18,10 +18,9 @@ from streaming.core.conflict.judge import Verdict
 from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.backlog import acknowledged_by_all, unacknowledged
-from streaming.facts.events import CONFLICTS_MAX
 from streaming.facts.freshness import as_read
 from streaming.facts.history.conflicts import conflicts
-from streaming.facts.live import BacklogDrain, LiveFacts
+from streaming.facts.live import CONFLICTS_MAX, BacklogDrain, LiveFacts
 from streaming.facts.readiness import BatchUnderWay, HubStage, Readiness, readiness
 from streaming.facts.status.conflict_counters import conflict_kinds
 from streaming.facts.status.hub import HubStatus, hub_status
