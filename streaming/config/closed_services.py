@@ -23,7 +23,7 @@ _PASSWORD = "sasl.password"  # noqa: S105  # the option's name
 def start_broker(folder: Path, port: int | None = None) -> Broker:
     """Start the closed broker of a folder unless it runs."""
     administrator = secrets_of(folder, ADMINISTRATOR)
-    if check_listeners(folder, LISTENERS) and not _has_password(administrator):
+    if check_listeners(folder, LISTENERS) and not (administrator / _option(_PASSWORD)).exists():
         raise BrokerError(
             f"{administrator} has no password, and this broker no other administrator: give it back"
             " from a backup, or start a broker in another folder"
@@ -71,15 +71,10 @@ def admit(
     return folders
 
 
-def _has_password(folder: Path) -> bool:
-    """Return whether there is a password in the folder."""
-    return (folder / _option(_PASSWORD)).exists()
-
-
 def _kept_password(folder: Path) -> str:
     """The password in the folder; a new one is made, and kept there, if there is none."""
     file = folder / _option(_PASSWORD)
-    if not _has_password(folder):
+    if not file.exists():
         folder.mkdir(mode=0o700, exist_ok=True)
         _write(file, secrets.token_urlsafe())
     return file.read_text(encoding="utf-8")

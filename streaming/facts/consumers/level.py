@@ -46,14 +46,12 @@ class HubLevel:
     """Whether all consumers are level; ages in seconds, None before the first commit or poll.
 
     `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
-    `unheard` is not heard or may not be read. `unread`: replica -> the records in its topic that
-    the hub has not read. `unpublished`: replica -> how much of its journal its agent last said is
-    not published.
-    `waiting`: replica -> its committed changes that the hub holds back. `stopped`: replica -> its
-    state. `resyncs`: the consumers that are away or in resync. `unreplicated`: replica -> columns
-    that stay in its database, which is no lack. `schema_differences`: those that matter, which is
-    none either. `unnamed`: replica -> reason -> its records in quarantine that name no row, so that
-    it may have written what nobody got; `apart`: everything else is level.
+    `unheard` is not heard or may not be read. `unread`, `unpublished`, `waiting`, `stopped`,
+    `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
+    `unreplicated`: replica -> columns that stay in its database, which is no lack.
+    `schema_differences`: those that matter, which is none either. `unnamed`: replica -> reason ->
+    its records in quarantine that name no row, so that it may have written what nobody got;
+    `apart`: everything else is level.
     """
 
     level: bool

@@ -11,7 +11,7 @@ from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.core.delivery.waits import ResyncWait, WaitingResync, prepares_rows, waiting_resync
+from streaming.core.delivery.waits import ResyncWait, prepares_rows, waiting_resync
 from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.model.statuses import AgreementStatus, AwayReason, remedy_of
@@ -107,18 +107,11 @@ def consumer_resyncs(
     if reader.commit is None:
         return ()
     hub, ordered = reader.commit.state, ordered_resyncs(reader, orders)
-    states = [(one, state_of(hub, one.name)) for one in config.agreements]
     turns = _turns(hub, config.limits.resync_workers)
     return tuple(
-        _consumer_resync(
-            one,
-            state,
-            _waiting(config, hub, one, ordered.get(one.name), has_turn=one.name in turns),
-            now_s,
-            is_ordered=one.name in ordered,
-        )
-        for one, state in states
-        if one.name in ordered or lacks_rows(state)
+        _consumer_resync(config, hub, one, ordered.get(one.name), now_s, has_turn=one.name in turns)
+        for one in config.agreements
+        if one.name in ordered or lacks_rows(state_of(hub, one.name))
     )
 
 
@@ -130,25 +123,6 @@ def _turns(hub: HubState, workers: int) -> frozenset[str]:
         if one.resync is not None and prepares_rows(one)
     ]
     return frozenset(name for _, name in sorted(found)[:workers])
-
-
-def _waiting(
-    config: Config,
-    hub: HubState,
-    agreement: AgreementConfig,
-    ordered_ms: int | None,
-    *,
-    has_turn: bool,
-) -> WaitingResync:
-    rid = config.replica(agreement.consumer).rid
-    replica = hub.replicas.get(rid, ReplicaState(rid))
-    return waiting_resync(
-        state_of(hub, agreement.name),
-        ordered_ms=ordered_ms,
-        ended_ms=replica.ended.at_ms if replica.ended else None,
-        seen_ms=replica.seen_ms,
-        has_turn=has_turn,
-    )
 
 
 def lacks_rows(agreement: AgreementState) -> bool:
@@ -182,20 +156,31 @@ def resync_orders(reader: Reader) -> dict[str, GivenOrder]:
 
 
 def _consumer_resync(
-    config: AgreementConfig,
-    agreement: AgreementState,
-    waiting: WaitingResync,
+    config: Config,
+    hub: HubState,
+    of: AgreementConfig,
+    ordered_ms: int | None,
     now_s: float,
     *,
-    is_ordered: bool,
+    has_turn: bool,
 ) -> ConsumerResync:
+    agreement, rid = state_of(hub, of.name), config.replica(of.consumer).rid
+    replica = hub.replicas.get(rid, ReplicaState(rid))
+    waiting = waiting_resync(
+        agreement,
+        ordered_ms=ordered_ms,
+        ended_ms=replica.ended.at_ms if replica.ended else None,
+        seen_ms=replica.seen_ms,
+        has_turn=has_turn,
+    )
     resync, is_away = agreement.resync, agreement.status is AgreementStatus.CHANGE_TRACKING
-    remedy = remedy_of(agreement.status, agreement.detail, config.consumer, config.name)
+    is_ordered = ordered_ms is not None
+    remedy = remedy_of(agreement.status, agreement.detail, of.consumer, of.name)
     waits_since = time_of(waiting.since_ms) if waiting.since_ms else None
     began_ms = agreement.away_ms if is_away else resync.started_ms if resync else 0
     found = ConsumerResync(
-        agreement=config.name,
-        consumer=config.consumer,
+        agreement=of.name,
+        consumer=of.consumer,
         state=agreement.status_text,
         away=AwayReason(agreement.detail) if is_away else None,
         remedy=None if is_ordered else remedy,

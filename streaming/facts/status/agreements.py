@@ -8,8 +8,8 @@ from streaming.config.config import Config
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.facts.consumers.backlog import Backlog, OriginBacklog, backlog
-from streaming.facts.consumers.lag import Lag, lags
+from streaming.facts.consumers.backlog import OriginBacklog, backlog
+from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.consumers.unsettled import Unsettled
@@ -53,43 +53,29 @@ def agreement_summaries(
     configured = {one.name: one for one in config.agreements}
     orders = recorded.orders
     resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
-    found = (
-        _agreement(
-            lag,
-            hub,
-            backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s),
-            resyncs.get(lag.agreement),
-            is_level=open_.is_level(lag),
+    found = list[AgreementSummary]()
+    for lag in lags(config, reader, orders):
+        known = state_of(hub, lag.agreement) if hub else None
+        behind = backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s)
+        resync = resyncs.get(lag.agreement)
+        found.append(
+            AgreementSummary(
+                name=lag.agreement,
+                consumer=lag.consumer,
+                state=lag.state,
+                remedy=_remedy(known, resync),
+                sent_covers=known.sent_covers if known else 0,
+                acked_covers=lag.acked_covers,
+                lag_epochs=lag.epochs,
+                lag_s=behind.lag_s,
+                lag_changes=behind.changes,
+                unsent_changes=behind.unsent,
+                origins=behind.origins,
+                level=open_.is_level(lag),
+                resync=resync,
+            )
         )
-        for lag in lags(config, reader, orders)
-    )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))
-
-
-def _agreement(
-    lag: Lag,
-    hub: HubState | None,
-    behind: Backlog,
-    resync: ConsumerResync | None,
-    *,
-    is_level: bool,
-) -> AgreementSummary:
-    known = state_of(hub, lag.agreement) if hub else None
-    return AgreementSummary(
-        name=lag.agreement,
-        consumer=lag.consumer,
-        state=lag.state,
-        remedy=_remedy(known, resync),
-        sent_covers=known.sent_covers if known else 0,
-        acked_covers=lag.acked_covers,
-        lag_epochs=lag.epochs,
-        lag_s=behind.lag_s,
-        lag_changes=behind.changes,
-        unsent_changes=behind.unsent,
-        origins=behind.origins,
-        level=is_level,
-        resync=resync,
-    )
 
 
 def _remedy(known: AgreementState | None, resync: ConsumerResync | None) -> str | None:

@@ -7,7 +7,7 @@ from checkpoints.commit.last_poll import read_poll
 from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.intake.liveness import Unheard, UnheardReason, unheard
+from streaming.core.intake.liveness import UnheardReason, unheard
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.text.wording import as_count
 
@@ -51,21 +51,12 @@ def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[Unhea
         return ()
     known, poll = reader.commit.state.replicas, read_poll(reader.root)
     timeout_ms = config.hub.heartbeat_timeout_s * 1000
-    found = (
-        (
-            one.name,
-            unheard(
-                known.get(one.rid, ReplicaState(one.rid)),
-                poll.moves.get(config.changes_topic(one.name)) if poll else None,
-                round(at_s * 1000),
-                timeout_ms,
-            ),
-        )
-        for one in config.replicas
-    )
-    return tuple(_replica(name, why) for name, why in found if why is not None)
-
-
-def _replica(name: str, found: Unheard) -> UnheardReplica:
-    since = None if found.since_ms is None else time_of(found.since_ms)
-    return UnheardReplica(name, found.why, since, found.unpublished)
+    found = list[UnheardReplica]()
+    for one in config.replicas:
+        state = known.get(one.rid, ReplicaState(one.rid))
+        moved = poll.moves.get(config.changes_topic(one.name)) if poll else None
+        silence = unheard(state, moved, round(at_s * 1000), timeout_ms)
+        if silence is not None:
+            since = None if silence.since_ms is None else time_of(silence.since_ms)
+            found.append(UnheardReplica(one.name, silence.why, since, silence.unpublished))
+    return tuple(found)
