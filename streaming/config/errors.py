@@ -7,6 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.core.access.secret_names import is_secret, without_login
 from streaming.core.model.errors import ConfigError
 
@@ -18,15 +19,13 @@ _WORDING = {
 }
 
 
-def explain(
-    error: ValidationError, model: type[BaseModel], env_prefix: str, environment: Iterable[str]
-) -> list[str]:
+def explain(error: ValidationError, environment: Iterable[str]) -> list[str]:
     """The mistakes as lines; a value that may hold a secret is not shown."""
     variables = {name.upper() for name in environment}
     return [
-        f"{line}{_source(details['loc'], env_prefix, variables)}"
+        f"{line}{_source(details['loc'], variables)}"
         for details in error.errors()
-        for line in _lines(details, model)
+        for line in _lines(details)
     ]
 
 
@@ -47,7 +46,7 @@ def section(model: type[BaseModel], field: str) -> type[BaseModel] | None:
     return None
 
 
-def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
+def _lines(details: ErrorDetails) -> Iterator[str]:
     location, message = details["loc"], _reworded(details["msg"])
     path = _path_text(location)
     match details["type"]:
@@ -57,7 +56,7 @@ def _lines(details: ErrorDetails, model: type[BaseModel]) -> Iterator[str]:
         case "missing":
             yield f"{path} is missing: add it"
         case "extra_forbidden":
-            yield f"{path} is not a field: {_hint(location, model)}"
+            yield f"{path} is not a field: {_hint(location)}"
         case _ if _shown(path, details):
             yield f"{path} = {_safe(details['input'])!r:.80}: {message}"
         case _:
@@ -87,12 +86,13 @@ def _path_text(location: tuple[int | str, ...]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def _source(location: tuple[int | str, ...], env_prefix: str, variables: set[str]) -> str:
-    name = env_prefix + "__".join(str(part) for part in location).upper()
+def _source(location: tuple[int | str, ...], variables: set[str]) -> str:
+    name = ENV_PREFIX + ENV_DELIMITER.join(map(str, location)).upper()
     return f" (from {name})" if name in variables else ""
 
 
-def _hint(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
+def _hint(location: tuple[int | str, ...]) -> str:
+    model: type[BaseModel] = Config
     for part in location[:-1]:
         if isinstance(part, str):
             model = section(model, part) or model

@@ -41,9 +41,8 @@ def perform(monitor: PartMonitor, options: DemoOptions) -> int:
     """Run a demonstration and show it; the exit code. Its folder stays unless it is interrupted."""
     check_java()
     _forget_overrides()
-    logging.getLogger("kafka").setLevel(
-        logging.CRITICAL
-    )  # failures are raised as errors of the hub
+    # failures are raised as errors of the hub
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     with _place(options.keep) as folder:
         with ProgressSteps() as steps:
             _run(monitor, folder, steps, options)

@@ -35,8 +35,7 @@ class Freshness:
     `age_s`: the age of the facts. A hub that has polled counts by its polls alone, because it can
     commit an operator's command while Kafka does not answer. `ended`: the last hub ended in order.
     `away`: the broker for which a running hub waits, `away_s`: for how long, `away_why`: what it
-    refuses. `owner`: the hub that
-    is running or starting.
+    refuses. `owner`: the hub that is running or starting.
     """
 
     committed_age_s: float | None

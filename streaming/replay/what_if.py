@@ -39,7 +39,7 @@ class WhatIf:
         try:
             return Config.from_document(json.dumps(document))
         except ValidationError as error:
-            raise ConfigError("\n".join(explain(error, Config, "", {}))) from None
+            raise ConfigError("\n".join(explain(error, ()))) from None
 
     def check(self, config: Config) -> None:
         """ConfigError if a table is not configured, or its function cannot be used."""

@@ -1,6 +1,7 @@
 """`reinit`: empty a replica's database, so that it gets everything from the hub anew."""
 
 import logging
+from dataclasses import replace
 from importlib import import_module
 from typing import Annotated
 
@@ -36,9 +37,8 @@ def reinit(
     The rows that the hub does not have so are written to a file first.
     """
     configured = load(config)
-    settings = import_module("streaming.config.agent").agent_settings(
-        configured, replica, absolute(database), load=load_
-    )
+    agent_settings = import_module("streaming.config.agent").agent_settings
+    settings = replace(agent_settings(configured, replica, absolute(database)), load=load_)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     for handler in logging.getLogger().handlers:
         handler.addFilter(OnlyFaults())

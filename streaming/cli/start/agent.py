@@ -1,6 +1,6 @@
 """`agent`: the process beside one database, by the hub's own configuration."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -111,10 +111,9 @@ def agent(
     if database is None or not replica:
         raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
     configured = load(config)
-    settings = import_module("streaming.config.agent").agent_settings(
-        configured,
-        replica,
-        absolute(database),
+    agent_settings = import_module("streaming.config.agent").agent_settings
+    settings = replace(
+        agent_settings(configured, replica, absolute(database)),
         rows_are_shared=rows_are_shared,
         takes_snapshot=snapshot,
         metrics_port=metrics_port,

@@ -37,7 +37,7 @@ def load(path: Path) -> Config:
     try:
         config = _with_environment(data) if variables else Config(**data)
     except ValidationError as error:
-        lines = explain(error, Config, ENV_PREFIX, variables)
+        lines = explain(error, variables)
         if not _names_parts(variables):  # the file is what was validated
             lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None

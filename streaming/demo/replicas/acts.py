@@ -42,7 +42,7 @@ class Act:
     def workload(self, names: Sequence[str]) -> Workload:
         """Let these replicas write ordinary traffic."""
         databases = {name: self.folder.database(name) for name in names}
-        made = Workload(databases, REPLICAS, self.seconds)
+        made = Workload(databases, self.seconds)
         self.ends.callback(made.end)
         return made
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from streaming.demo.folder import REPLICAS
 from streaming.demo.monitor import DemoError
 from streaming.demo.replicas.client import DatabaseClient, WorkloadStopped, client
 from streaming.demo.replicas.collisions import Collisions
@@ -22,11 +23,8 @@ END_S = 120.0
 class Workload:
     """All writing clients; traffic runs from the start, until it is done or stopped."""
 
-    def __init__(
-        self, databases: Mapping[str, Path], rids: Mapping[str, int], seconds: float
-    ) -> None:
+    def __init__(self, databases: Mapping[str, Path], seconds: float) -> None:
         self.names = tuple(databases)
-        self.rids = rids
         self.stop = threading.Event()
         self.errors: list[Exception] = []
         self.began_s = math.inf
@@ -88,7 +86,7 @@ class Workload:
         return time.monotonic() - self.began_s >= self.seconds
 
     def _run_traffic(self, name: str, db: DatabaseClient) -> None:
-        traffic = OrdinaryTraffic(name, self.rids[name], db)
+        traffic = OrdinaryTraffic(name, REPLICAS[name], db)
         self.traffic.append(traffic)
         traffic.run(self._is_time_up)
 

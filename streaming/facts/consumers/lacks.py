@@ -1,7 +1,7 @@
 """What a consumer lacks by its last acknowledgement, and where sending starts."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, la
 from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState
-from streaming.core.state.topology import Subscription
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.names import committed, names_of
@@ -101,9 +100,7 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
     dataset = config.dataset_of(agreement)
     known, consumer = hub.ruv_of(dataset), acked(hub, state, rid, dataset)
     lacking = lack(known, consumer)
-    subscription = config.subscription(agreement)
-    configured = [table.name for table in config.tables]
-    changes, refreshes = _to_be_sent(reader, subscription, configured, state.acked_covers, consumer)
+    changes, refreshes = _to_be_sent(config, reader, agreement, state.acked_covers, consumer)
     names = names_of(config)
     return ConsumerLacks(
         agreement=agreement.name,
@@ -132,19 +129,16 @@ def consumer_lacks(config: Config, reader: Reader, agreement: AgreementConfig) -
 
 
 def _to_be_sent(
-    reader: Reader,
-    subscription: Subscription,
-    configured: Sequence[str],
-    after: int,
-    acked_ruv: Ruv,
+    config: Config, reader: Reader, agreement: AgreementConfig, after: int, acked_ruv: Ruv
 ) -> tuple[Counter[int], int]:
     """How many fresh changes the consumer lacks, by the rid that made them; how many refreshes.
 
-    Refreshes are of any table that is configured: a removed one is
-    sent to nobody.
+    Refreshes are of any table that is configured: a removed one is sent to nobody.
     """
     from streaming.stages.recipients import COLUMNS, Recipients  # noqa: PLC0415  # only a count needs the stages
 
+    subscription = config.subscription(agreement)
+    configured = [table.name for table in config.tables]
     replica = committed(reader).replicas.get(subscription.consumer)
     floors = replica.floors if replica else ()
     changes, refreshes = Counter[int](), 0

@@ -33,10 +33,9 @@ class ReplicaSummary:
     refreshes of its last conflict. `mre_age_s`: since the first hub epoch that it has not reflected
     was committed; None: too long ago. `seen_age_s`: since its last record. `ruv_age_s`: since the
     time of its largest CSN; negative while its clock is ahead. `clock_ahead_s`: how far that was
-    ahead of the time of its last record. `pending`, `waiting`:
-    changes that are uncommitted, and that are committed and not eligible. `missing_opno`: the first
-    ordinal that it has passed and the hub has not got. `remedy`: what to do
-    about a replica that is stopped. `paused`: as many
+    ahead of the time of its last record. `pending`, `waiting`: changes that are uncommitted, and
+    that are committed and not eligible. `missing_opno`: the first ordinal that it has passed and
+    the hub has not got. `remedy`: what to do about a replica that is stopped. `paused`: as many
     transactions as limits.open_transactions are uncommitted, so reading its topic is paused.
     `unreadable`: what Kafka refuses, where its topic may not be read. `oldest_pending`: the
     transaction of its oldest uncommitted change. `changes`: verdict -> how many were judged;
