@@ -10,9 +10,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,19 +119,10 @@ class BrokerPart:
     starting: Callable[[Path], Broker]
     """`Broker.start`, or that of a closed one"""
     name: str = "the broker"
-    broker: Broker | None = None
-    error: BaseException | None = None
-    thread: threading.Thread = field(init=False)
+    started: Future[Broker] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.thread = threading.Thread(target=self._start, name="broker", daemon=True)
-        self.thread.start()
-
-    def _start(self) -> None:
-        try:
-            self.broker = self.starting(self.folder)
-        except BaseException as error:  # noqa: BLE001 it is raised where it is waited for
-            self.error = error
+        self.started = ThreadPoolExecutor(1).submit(self.starting, self.folder)
 
     @property
     def log(self) -> Path:
@@ -144,10 +135,9 @@ class BrokerPart:
 
     def is_ready(self) -> bool:
         """Return whether it serves; raises its error if it did not start."""
-        if self.error is not None:
-            raise self.error
-        if self.broker is None or self.thread.is_alive():
+        if not self.started.done():
             return False
+        self.started.result()
         if self not in self.monitor.parts:
             self.monitor.parts.append(self)
         return True
@@ -156,13 +146,13 @@ class BrokerPart:
         """Stop it, or kill it if it is still starting or a second signal came."""
         if self in self.monitor.parts:
             self.monitor.parts.remove(self)
-        while self.thread.is_alive():
+        while not self.started.done():
             self._kill()
-            self.thread.join(0.1)
+            wait([self.started], 0.1)
         if self.monitor.is_forced:
             self._kill()
-        elif self.broker is not None:
-            self.broker.stop()
+        elif self.started.exception() is None:
+            self.started.result().stop()
 
     def _kill(self) -> None:
         running = Broker.running(self.folder)

@@ -108,12 +108,12 @@ def _run(
             monitor.wait(
                 broker.is_ready, START_S, lambda: f"the broker does not serve: {broker.log}"
             )
-            assert broker.broker is not None  # noqa: S101 it is ready
+            serving = broker.started.result()
             http = HttpConfig()
             port = free_port(http.host, http.port)
-            config = folder.configure(broker.broker.bootstrap_servers, port)
+            config = folder.configure(serving.bootstrap_servers, port)
             if options.secure:
-                admit(folder.broker, broker.broker, users_of(config))
+                admit(folder.broker, serving, users_of(config))
                 config = _as_hub(folder)
             _make_topics(config)
         with steps.step("hub and agents") as step:
