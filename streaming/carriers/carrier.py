@@ -5,11 +5,13 @@ executors append them to the changelog and publish them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import pyarrow as pa
 
 from checkpoints.store import Rows
+from checkpoints.tables import CHANGELOG
 from streaming.stages.publish import Chunk, Outgoing
 
 DRIVER_BATCH_RECORDS = 50_000
@@ -34,11 +36,9 @@ def is_carried_by_executors(
 
 
 class Carrier(Protocol):
-    """The rows of one batch; `facts` are its records as CHECKED."""
+    """The rows of one batch; `facts`: CHECKED of its records, without images on the executors."""
 
-    @property
-    def facts(self) -> pa.Table:
-        """CHECKED of all records; images on the executors are null."""
+    facts: pa.Table
 
     def images(self, places: pa.Table) -> pa.Table:
         """Fetch before and after of changes on the executors, by (rid, offset), in this order."""
@@ -51,3 +51,24 @@ class Carrier(Protocol):
 
     def close(self) -> None:
         """Release the rows."""
+
+
+@dataclass(slots=True)
+class DriverCarrier:
+    """A carrier that has every row, with its images, on the driver."""
+
+    facts: pa.Table
+
+    def images(self, places: pa.Table) -> pa.Table:
+        """No change is away."""
+        return places.select([])
+
+    def changelog(self, log: pa.Table) -> Rows:
+        """Return the rows as they are."""
+        return log.select(CHANGELOG.names)
+
+    def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
+        """Never called with records: all rows are on the driver."""
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -21,7 +21,7 @@ from checkpoints.spark_errors import translated
 from checkpoints.store import Rows
 from checkpoints.tables import CHANGELOG
 from connectors.wire import CHANGE_ITEM_SQL, update_ends
-from streaming.carriers.parse_on_executors import parse_on_executors
+from streaming.carriers.parse import parse_on_executors
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.errors import PublishError
 from streaming.core.model.table import Table

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.spark_threads import SparkThreads
-from streaming.carriers.parse_on_executors import parse_on_executors
+from streaming.carriers.parse import parse_on_executors
 from streaming.core.access.root import StateRoot
 from streaming.jvm.private import collect_batches, executor_count
 

@@ -18,7 +18,7 @@ from connectors.jars import cache_folder
 from streaming.core.model.errors import HubError
 
 PACKAGES = ("numpy", "orjson", "pyarrow")
-"""What streaming/carriers/parse_on_executors.py imports, besides pyspark, which a node has."""
+"""What streaming/carriers/parse.py imports, besides pyspark, which a node has."""
 
 OWN = ("streaming", "connectors", "checkpoints")
 

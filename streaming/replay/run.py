@@ -18,7 +18,7 @@ from checkpoints.commit.epochs import Checkpoint, Plan, checkpoint_of
 from checkpoints.commit.recorded import BatchMark, Read, RecordedRows, commit_of, recorded_rows
 from checkpoints.reading.past import PastStore
 from checkpoints.tables import TableName
-from streaming.carriers.driver import DriverCarrier
+from streaming.carriers.carrier import DriverCarrier
 from streaming.core.model.errors import StateError
 from streaming.core.replay.compare import Difference
 from streaming.core.replay.span import Span

@@ -14,7 +14,7 @@ from streaming.jvm.session import session
 spark = session("nodes", json.loads(sys.argv[1]))
 
 def told(_):
-    import os, sys, numpy, pyarrow, streaming.carriers.parse_on_executors as ours
+    import os, sys, numpy, pyarrow, streaming.carriers.parse as ours
     yield [os.getcwd(), sys.executable, numpy.__file__, pyarrow.__file__, ours.__file__]
 
 found = spark.sparkContext.parallelize(range(2), 2).mapPartitions(told).collect()

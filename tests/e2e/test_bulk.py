@@ -18,8 +18,7 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from connectors import wire
-from streaming.carriers.carrier import Carrier
-from streaming.carriers.driver import DriverCarrier
+from streaming.carriers.carrier import Carrier, DriverCarrier
 from streaming.core.batch.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.conflict.judge import Judged
 from streaming.core.conflict.window import Window, last_touched

@@ -6,7 +6,7 @@ from pathlib import Path
 from checkpoints.commit.epochs import Plan
 from checkpoints.reading.reader import open_state
 from connectors.wire import decode_update
-from streaming.carriers.driver import DriverCarrier
+from streaming.carriers.carrier import DriverCarrier
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, receive
 from streaming.core.model.change import Op
 from streaming.core.model.ruv import Ruv

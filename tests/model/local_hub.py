@@ -18,7 +18,7 @@ import pyarrow as pa
 from checkpoints.commit.epochs import Plan
 from checkpoints.commit.faults import FaultHook
 from checkpoints.store import StateStore
-from streaming.carriers.driver import DriverCarrier
+from streaming.carriers.carrier import DriverCarrier
 from streaming.config.config import Config
 from streaming.config.history import ConfigHistory
 from streaming.core.records.kept_bytes import KeptBytes, kept_bytes

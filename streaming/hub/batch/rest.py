@@ -5,7 +5,7 @@ came behind them. Meanwhile readers find what they say in the last poll
 (checkpoints/commit/last_poll.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 
 from checkpoints.commit.epochs import Plan
 from checkpoints.commit.last_poll import READ_NOTHING, ReadAtRest
-from checkpoints.store import Rows
 from streaming.carriers.carrier import Carrier
 from streaming.core.records.record import RecordKind
 from streaming.stages.checked import NO_CHECKED
-from streaming.stages.publish import Chunk, Outgoing
 
 HELD_MS = 60_000
 """How long heartbeats are held. So a hub that starts reads a minute of them again at most, and the
@@ -46,37 +44,14 @@ class HeldHeartbeats:
         if not self.at_rest.offsets or not self.is_in(plan):
             return read(plan)
         new = read(self.beyond(plan))
-        return _Behind(pa.concat_tables([self.facts, new.facts]), new)
+        new.facts = pa.concat_tables([self.facts, new.facts])
+        return new
 
     def beyond(self, plan: Plan) -> Plan:
         """The plan of what stands behind them."""
         ends = self.at_rest.offsets.items()
         first = {topic: max(end, plan.offsets_from[topic]) for topic, end in ends}
         return replace(plan, offsets_from={**plan.offsets_from, **first})
-
-
-@dataclass(frozen=True, slots=True)
-class _Behind:
-    """A carrier of what was read behind held heartbeats, which are among its facts."""
-
-    facts: pa.Table
-    new: Carrier
-
-    def images(self, places: pa.Table) -> pa.Table:
-        """Those of changes: no heartbeat has one."""
-        return self.new.images(places)
-
-    def changelog(self, log: pa.Table) -> Rows:
-        """No heartbeat is in it."""
-        return self.new.changelog(log)
-
-    def send(self, outgoing: Outgoing, chunks: Sequence[Chunk]) -> None:
-        """No heartbeat is sent."""
-        self.new.send(outgoing, chunks)
-
-    def close(self) -> None:
-        """Release the rows."""
-        self.new.close()
 
 
 NOTHING_HELD = HeldHeartbeats(0, NO_CHECKED, READ_NOTHING)

@@ -11,9 +11,9 @@ from checkpoints.commit.epochs import Plan
 from connectors.kafka.bounded_reader import BoundedReader
 from connectors.kafka.options import sink_options, source_options
 from streaming.carriers.apart import read_apart
-from streaming.carriers.carrier import Carrier, is_carried_by_executors
-from streaming.carriers.driver import DriverCarrier, parse_on_driver
+from streaming.carriers.carrier import Carrier, DriverCarrier, is_carried_by_executors
 from streaming.carriers.executors import ExecutorsCarrier, Sink
+from streaming.carriers.parse import parse_on_driver
 from streaming.carriers.read import batch
 from streaming.config.config import Config
 from streaming.config.sections import LimitsConfig

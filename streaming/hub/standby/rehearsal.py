@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from connectors.kafka.topics import Topics
-from streaming.carriers.driver import parse_on_driver
+from streaming.carriers.parse import parse_on_driver
 from streaming.carriers.read import stream
 from streaming.config.config import Config
 from streaming.core.intake.input_lost import TopicFacts

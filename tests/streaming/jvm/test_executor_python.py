@@ -13,7 +13,7 @@ from streaming.jvm.session import settings_of_session
 
 CLUSTER = {"spark.master": "spark://host:7077"}
 TOLD = """
-import sys, numpy, pyarrow, streaming.carriers.parse_on_executors as ours
+import sys, numpy, pyarrow, streaming.carriers.parse as ours
 print(sys.prefix, numpy.__file__, pyarrow.__file__, ours.__file__, sep="\\n")
 """
 

@@ -9,7 +9,7 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.commit.recorded import batch_marks, from_store
 from checkpoints.reading.past import PastStore
 from checkpoints.tables import TableName
-from streaming.carriers.driver import DriverCarrier
+from streaming.carriers.carrier import DriverCarrier
 from streaming.core.records.record import Heartbeat
 from streaming.core.replay.span import span_of
 from streaming.core.state.hub_state import HubState

@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors import wire
-from streaming.carriers.driver import parse_on_driver
-from streaming.carriers.parse_on_executors import parse_on_executors
+from streaming.carriers.parse import parse_on_driver, parse_on_executors
 from streaming.core.model.change import Change, Op
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
