@@ -114,7 +114,9 @@ def _run(
             config = folder.configure(serving.bootstrap_servers, port)
             if options.secure:
                 admit(folder.broker, serving, users_of(config))
-                config = _as_hub(folder)
+                # this process has the hub's login from here on
+                os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251
+                config = load(folder.config)
             _make_topics(config)
         with steps.step("hub and agents") as step:
             hub = start_hub(folder, monitor)
@@ -143,12 +145,6 @@ def _run(
             broker.end()
             monitor.check()
             _check_ends([*agents, hub])
-
-
-def _as_hub(folder: DemoFolder) -> Config:
-    """The configuration with the hub's login, which this process has from here on."""
-    os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251 for this process
-    return load(folder.config)
 
 
 def _perform(scenario: DemoScenario, act: Act, agents: list[ProcessPart]) -> int:

@@ -44,14 +44,9 @@ Check = Callable[[Evidence], Iterator[str]]
 
 def check_evidence(evidence: Evidence) -> tuple[CheckedClaim, ...]:
     """All findings, in the order in which they are shown."""
-    checks = ALWAYS | _of_scenario(evidence)
+    own = LOST_ORIGIN if evidence.dead else RESTORED if evidence.restored else COLLIDED
+    checks = ALWAYS | own
     return tuple(CheckedClaim(claim, tuple(check(evidence))) for claim, check in checks.items())
-
-
-def _of_scenario(evidence: Evidence) -> "dict[str, Check]":
-    if evidence.dead:
-        return LOST_ORIGIN
-    return RESTORED if evidence.restored else COLLIDED
 
 
 def same_files(evidence: Evidence) -> Iterator[str]:

@@ -64,6 +64,7 @@ def recorded_facts(
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most, served = config.limits.open_transactions, serving(config, reader)
     named = reader.quarantine_counts(named=True)
+    documents = (row["document"] for row in reader.configs() if row["document"])
     return RecordedFacts(
         differed=times_differed(reader),
         quarantine=reader.quarantine_counts(),
@@ -71,7 +72,7 @@ def recorded_facts(
         conflicts=reader.conflict_counts(),
         opened=reader.open_changes(),
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
-        names=_names(config, reader),
+        names=config_history(documents).names | names_of(config),
         differing=divergent_rows(served, reader),
         unnamed=unnamed_counts(served, reader),
         unreplicated=unreplicated_columns(config, reader),
@@ -79,11 +80,6 @@ def recorded_facts(
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
         orders=resync_orders(reader),
     )
-
-
-def _names(config: Config, reader: Reader) -> dict[int, str]:
-    documents = (row["document"] for row in reader.configs() if row["document"])
-    return config_history(documents).names | names_of(config)
 
 
 def open_changes(opened: OpenTransactions) -> dict[tuple[int, str], OpenChanges]:
