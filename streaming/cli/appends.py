@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from streaming.core.model.command import CommandName
 
@@ -25,9 +25,3 @@ def appends(*names: CommandName, when: str = "") -> Callable[[Function], Functio
         return function
 
     return stated
-
-
-def appended_by(callback: Any) -> Appended | None:  # noqa: ANN401  # typer names no type of it
-    """What the function of a CLI command appends; None: nothing."""
-    found: Appended | None = getattr(callback, "appended", None)
-    return found

@@ -1,7 +1,6 @@
 """An operator's command: a row in `config` that a running hub executes with its next batch."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 
 from checkpoints.config import KEY, last_number
 from checkpoints.reading.reader import Reader
@@ -20,14 +19,29 @@ def append_command(
     reader: Reader,
     command: CommandName,
     argument: str | None,
-    at: datetime,
     seen: int | None = None,
 ) -> int:
     """Append the command and return its number; one that is queued already is not appended twice.
 
     `seen`: the hub epoch that the operator based it on; None: the last committed one.
     """
-    return _numbers(reader, command, [argument], at, seen)[argument]
+    return _numbers(reader, command, [argument], seen)[argument]
+
+
+def append_named(
+    reader: Reader, command: CommandName, argument: str, name: str, of: str, *, as_json: bool
+) -> None:
+    """Append the command and print its number; `of`: of what `name` is, such as "agreement"."""
+    number = append_command(reader, command, argument)
+    if as_json:
+        write_json({"command": command, of: name, "number": number})
+    else:
+        write_line(queued_text(command, name, number))
+
+
+def queued_text(command: CommandName, name: str | None, number: int) -> str:
+    """What is said of a command that is appended."""
+    return f"{command} {name}: command {number}; a running hub executes it with its next batch"
 
 
 def append_anew(reader: Reader, command: CommandName, argument: str) -> None:
@@ -46,7 +60,7 @@ def append_commands(
     shown: Mapping[str, str] | None = None,
 ) -> None:
     """Append one command for each id, and print the numbers; `shown`: id -> its words."""
-    numbers = _numbers(reader, command, dict.fromkeys(ids), now(), seen)
+    numbers = _numbers(reader, command, dict.fromkeys(ids), seen)
     if as_json:
         write_json({"command": command, "numbers": numbers})
         return
@@ -57,18 +71,11 @@ def append_commands(
         )
         return
     for id_, number in numbers.items():
-        what = (shown or {}).get(id_ or "", id_)
-        write_line(
-            f"{command} {what}: command {number}; a running hub executes it with its next batch"
-        )
+        write_line(queued_text(command, (shown or {}).get(id_ or "", id_), number))
 
 
 def _numbers(
-    reader: Reader,
-    command: CommandName,
-    arguments: Collection[str | None],
-    at: datetime,
-    seen: int | None,
+    reader: Reader, command: CommandName, arguments: Collection[str | None], seen: int | None
 ) -> dict[str | None, int]:
     """Argument -> the number of its command; those that are not queued yet are appended."""
     taken = reader.commit.command_number if reader.commit else 0
@@ -79,7 +86,7 @@ def _numbers(
     }
     fields = {
         "command": command.value,
-        "at": at,
+        "at": now(),
         "seen": _committed(reader) if seen is None else seen,
     }
     new = [one for one in arguments if one not in queued]

@@ -30,7 +30,7 @@ COMMANDS = (
     ),
     CommandPlace(
         "resume",
-        "streaming.cli.order.resume:resume",
+        "streaming.cli.order.pause:resume",
         "Send to an agreement again that stopped at a refused row: first what was refused.",
     ),
     CommandPlace(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from streaming.cli.appends import Appended, appended_by
+from streaming.cli.appends import Appended
 from streaming.cli.commands import COMMANDS, PURPOSES
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.lazy import imported
@@ -61,8 +61,9 @@ class NamedCommand(NamedTuple):
 
     @property
     def appended(self) -> Appended | None:
-        """The operator commands that it appends to table `config`."""
-        return appended_by(self.command.callback)
+        """The operator commands that it appends to table `config`; None: it appends none."""
+        found: Appended | None = getattr(self.command.callback, "appended", None)
+        return found
 
     @property
     def parameters(self) -> list["Parameter"]:

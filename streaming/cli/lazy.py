@@ -5,6 +5,7 @@ so a command costs the imports that it needs itself, and a list of commands cost
 """
 
 import gc
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from streaming.cli.negative_numbers import NumbersCommand
+_NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 
 
 class CommandPlace(NamedTuple):
@@ -61,6 +62,28 @@ def group_of(
                     formatter.write_dl(shown, col_max=40)
 
     return LazyGroup
+
+
+class NumbersCommand(TyperCommand):
+    """A command that takes a negative number as an argument, such as a key, not as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # typer's own
+        """Negative numbers behind `--`, except the values of options."""
+        if "--" in args:
+            return super().parse_args(ctx, args)
+        valued = {
+            name for one in self.params if not getattr(one, "is_flag", False) for name in one.opts
+        }
+        before = ["", *args]
+        numbers = [
+            place
+            for place, one in enumerate(args)
+            if _NEGATIVE.fullmatch(one) and before[place] not in valued
+        ]
+        if not numbers:
+            return super().parse_args(ctx, args)
+        others = [one for place, one in enumerate(args) if place not in numbers]
+        return super().parse_args(ctx, [*others, "--", *(args[place] for place in numbers)])
 
 
 def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no type of it

@@ -1,11 +1,9 @@
 """The metrics of a hub, from what it says of itself."""
 
-import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
-from importlib import metadata
 from itertools import product
 from statistics import fmean
 
@@ -22,6 +20,7 @@ from streaming.facts.live import LiveFacts
 from streaming.facts.status.agreements import AgreementSummary
 from streaming.facts.status.conflict_counters import ConflictCount
 from streaming.facts.status.replicas import ReplicaSummary
+from streaming.facts.versions import versions
 from streaming.metrics import catalogue as c
 from streaming.metrics import storage
 from streaming.metrics.exposition import Sample
@@ -32,15 +31,15 @@ ZEROED_MAX = 1_000
 
 
 @cache
-def versions() -> tuple[str, ...]:
+def _build() -> tuple[str, ...]:
     """The values of the labels of `slackwater_build_info`."""
-    own, spark, delta = map(metadata.version, ("slackwater", "pyspark", "delta-spark"))
-    return own, platform.python_version(), spark, delta
+    found = versions()
+    return found.slackwater, found.python, found.spark, found.delta
 
 
 def samples(found: LiveFacts | None, *, stands_by: bool = False) -> Iterator[Sample]:
     """Every value of a hub at work, histograms apart; None: it is starting, or stands by."""
-    yield c.BUILD_INFO, versions(), 1
+    yield c.BUILD_INFO, _build(), 1
     yield c.WIRE_VERSION, (), max(WIRE_VERSIONS)
     yield c.FORMAT_VERSION, (), FORMAT
     yield c.READY, (), stands_by or (found is not None and found.readiness.ready)

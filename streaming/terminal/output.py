@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from itertools import zip_longest
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 from connectors.log_format import write_failure
+from streaming.core.model.errors import ConfigError
 from streaming.facts.documents import document_text
 from streaming.terminal.colour import coloured
 
@@ -41,6 +43,14 @@ def write_sentence(text: str) -> None:
 def write_error(text: str) -> None:
     """What went wrong, a line for each mistake; an object in the log of a hub that writes those."""
     write_failure("slackwater", text)
+
+
+def write_file(path: Path, text: str) -> None:
+    """A file in UTF-8; ConfigError if it cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

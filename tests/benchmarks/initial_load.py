@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 from checkpoints.reading.reader import open_state
@@ -41,7 +40,7 @@ def initial_load(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     config, probe = environment.config(HubKind(past.name, replicas=len(WRITERS) + 1)), HubProbe()
     generate(environment, config, past)
     order = ResyncOrder(NEW, is_full=True).text()
-    append_command(open_state(config.hub.state), CommandName.RESYNC, order, datetime.now(UTC))
+    append_command(open_state(config.hub.state), CommandName.RESYNC, order)
     filled, plain = (environment.folder / f"{past.name}.{name}.db" for name in ("new", "plain"))
     _create(filled)
     with watching(environment) as memory, running(environment, config, probe) as service:

@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -182,13 +181,13 @@ class RealHub:
     def resync(self, rid: int, *, is_full: bool) -> None:
         """Append an operator's command to resync, as `slackwater resync` does."""
         order = ResyncOrder(self._name(rid), is_full).text()
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.RESYNC, order, at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RESYNC, order)
 
     def pause(self, rid: int) -> None:
         """Append an operator's command to pause an agreement, as `slackwater pause` does."""
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.PAUSE, self._name(rid), at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.PAUSE, self._name(rid))
 
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Take the right to write the topic away, or give it back."""
@@ -229,12 +228,12 @@ class RealHub:
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction, as `slackwater abort` does."""
-        append_command(open_state(self.config.hub.state), CommandName.ABORT, csn, datetime.now(UTC))
+        append_command(open_state(self.config.hub.state), CommandName.ABORT, csn)
 
     def retry(self, rid: int) -> None:
         """Append an operator's command, as `slackwater conflicts retry --replica` does."""
         reader = open_state(self.config.hub.state)
-        append_command(reader, CommandName.RETRY, f"r{rid}", datetime.now(UTC))
+        append_command(reader, CommandName.RETRY, f"r{rid}")
 
     def lose_unread(self, rid: int) -> None:
         """Delete what the committed batches have not taken of this replica's topic."""
@@ -246,18 +245,18 @@ class RealHub:
 
     def recover(self, rid: int) -> None:
         """Append an operator's command to give up the lost input, as `slackwater recover` does."""
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.RECOVER, str(rid), at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RECOVER, str(rid))
 
     def retire(self, rid: int) -> None:
         """Append an operator's command to take a replica out, as `slackwater retire` does."""
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.RETIRE, str(rid), at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RETIRE, str(rid))
 
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume an agreement, as `slackwater resume` does."""
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.RESUME, self._name(rid), at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RESUME, self._name(rid))
 
     def restart(self, now_ms: int) -> None:
         """Open the state anew: an unfinished plan is finished, the last batch published again."""
@@ -291,8 +290,8 @@ class RealHub:
 
     def recover_hub(self, now_ms: int) -> None:
         """Append an operator's command, as `slackwater recover` does, and start the hub."""
-        reader, at = open_state(self.config.hub.state), datetime.now(UTC)
-        append_command(reader, CommandName.RECOVER_HUB, None, at)
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.RECOVER_HUB, None)
         self.restart(now_ms)
 
     def _close(self) -> None:
@@ -382,7 +381,7 @@ class RealHub:
 
     def drop_uncarried(self) -> None:
         """Append an operator's commands, as `slackwater quarantine drop` does."""
-        at, reader = datetime.now(UTC), open_state(self.config.hub.state)
+        reader = open_state(self.config.hub.state)
         names = names_of(self.config)
         listed = {(one.replica, one.table, one.key) for one in self._uncarried()}
         ids = {
@@ -393,13 +392,13 @@ class RealHub:
         }
         for id_ in kept_ids(reader):
             if id_ in ids:
-                append_command(reader, CommandName.DROP, id_, at)
+                append_command(reader, CommandName.DROP, id_)
 
     def release(self, reason: Reason) -> None:
         """Append an operator's commands, as `slackwater quarantine release` does."""
-        at, reader = datetime.now(UTC), open_state(self.config.hub.state)
+        reader = open_state(self.config.hub.state)
         for id_ in kept_ids(reader, reason=reason):
-            append_command(reader, CommandName.RELEASE, id_, at)
+            append_command(reader, CommandName.RELEASE, id_)
 
     def _uncarried(self) -> list[DivergentRow]:
         return uncarried_rows(self.config, open_state(self.config.hub.state))

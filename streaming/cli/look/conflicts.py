@@ -1,5 +1,6 @@
 """`conflicts`: every change that lost a conflict, with its winner; every refused row."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -7,17 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, Limit, Seen, opened
-from streaming.cli.look import uncarried
 from streaming.cli.past.replay import From, To
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.command import CommandName
 from streaming.core.replay.span import parse_moment, span_of
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.divergent import DivergenceKind
+from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow, differing_text
 from streaming.facts.history.avoidable import avoidable as avoidable_conflicts
 from streaming.facts.history.conflicts import (
     check_can_win,
@@ -26,9 +27,15 @@ from streaming.facts.history.conflicts import (
     open_conflict,
     refused_rows,
 )
-from streaming.facts.history.uncarried import uncarried_rows
+from streaming.facts.history.uncarried import KeptImage, described, uncarried_rows
 from streaming.facts.names import author_name, names_of, rid_of_any
-from streaming.terminal.output import write_json, write_line, write_pairs, write_table
+from streaming.terminal.output import (
+    write_json,
+    write_line,
+    write_pairs,
+    write_sentence,
+    write_table,
+)
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Changes that lost, and refused rows."
@@ -84,7 +91,7 @@ def list_(
     rid = None if loser is None else rid_of_any(configured, loser)
     if kind is not None and kind.value == DivergenceKind.UNCARRIED:
         chosen = uncarried_rows(configured, reader, rid=rid, table=table, key=key)
-        uncarried.show(reader, chosen, limit, as_json=as_json)
+        _show_uncarried(reader, chosen, limit, as_json=as_json)
         return
     resolution = "open" if only_open else None
     equal = {"table": table, "key": key, "kind": kind, "loser_rid": rid, "resolution": resolution}
@@ -276,6 +283,46 @@ def _show_refused(found: list[dict[str, Any]], names: dict[int, str]) -> None:
             for row in found
         ),
     )
+
+
+def _show_uncarried(
+    reader: Reader, rows: Sequence[DivergentRow], limit: int, *, as_json: bool
+) -> None:
+    """The newest of these rows, what each remedy is for, and the commands that end it."""
+    found = described(reader, rows[-limit:])
+    if as_json:
+        write_json([asdict(one) for one in found])
+        return
+    write_table(
+        ("id", "replica", "table", "key", "reason", "since", "image in", "what is wrong"),
+        (
+            (
+                one.id,
+                one.replica,
+                one.table,
+                one.key or ("all rows" if one.table else None),
+                one.reason,
+                one.since,
+                one.image,
+                one.detail,
+            )
+            for one in found
+        ),
+    )
+    write_line(f"{len(found)} of {differing_text(len(rows), rows)}")
+    for reason, remedy in dict.fromkeys((one.reason, one.remedy) for one in found):
+        write_sentence(f"{reason}: {remedy}")
+    if found:
+        write_sentence(
+            "`slackwater quarantine release ID` makes the record a change of the hub for everybody;"
+            " `slackwater quarantine drop ID` sends the row back as the hub has it"
+        )
+    alone = sum(one.image is KeptImage.DATABASE for one in found)
+    if alone:
+        write_sentence(
+            f"{as_count(alone, 'image')} of these in the database only: a drop overwrites what"
+            " stands there, which the agent saves before"
+        )
 
 
 def _time(row: dict[str, Any]) -> object:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from streaming.cli.exit_codes import ExitCode, cannot_say
+from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.past.replay import HtmlFile
 from streaming.config.config import Config
@@ -19,7 +19,7 @@ from streaming.facts.history.explain import explain as explained
 from streaming.facts.names import author_name, names_of
 from streaming.terminal.output import (
     as_time,
-    write_error,
+    write_file,
     write_json,
     write_line,
     write_pairs,
@@ -171,8 +171,4 @@ def _write_graph(found: Explanation, config: Config, file: Path) -> None:
     from streaming.facts.history.story_graph import graph  # noqa: PLC0415
 
     steps = [(name.strip(), str(value)) for name, value in story(found, config)]
-    try:
-        file.write_text(graph(f"Change {found.csn}", steps[1:]), encoding="utf-8")
-    except OSError as error:
-        write_error(f"{file} cannot be written: {error.strerror}")
-        raise typer.Exit(ExitCode.NOT_ASKED) from None
+    write_file(file, graph(f"Change {found.csn}", steps[1:]))

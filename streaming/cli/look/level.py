@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
@@ -106,17 +105,13 @@ def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
         answered_s = now_s if answered_s is None else answered_s
         may_read = found.only_reads and now_s - answered_s < READ_S
         if found.lags and not is_requested:
-            _request_covers(reader)
+            from streaming.cli.command import append_command  # noqa: PLC0415  # not needed when all are level
+
+            append_command(reader, CommandName.LEVEL, None)
             is_requested = True
         if found.level or found.apart or not (may_read or now_s - started_s < wait_s):
             return found
         time.sleep(max(POLL_S, now_s - began_s))
-
-
-def _request_covers(reader: Reader) -> None:
-    from streaming.cli.command import append_command  # noqa: PLC0415  # not needed when all are level
-
-    append_command(reader, CommandName.LEVEL, None, now())
 
 
 def _show(found: HubLevel) -> None:

@@ -7,7 +7,6 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.cli.look import counters
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.health import (
     Problem,
@@ -16,6 +15,7 @@ from streaming.facts.health import (
     replica_state,
     status_document,
 )
+from streaming.facts.status.conflict_counters import ConflictCounters
 from streaming.facts.status.hub import HubStatus, hub_status
 from streaming.facts.status.replicas import PendingSummary, ReplicaSummary
 from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
@@ -119,7 +119,7 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
         if agreement.resync is not None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
     write_line()
-    counters.show(found.replicas, found.counters)
+    _show_counters(found.replicas, found.counters)
 
 
 def _in_order(found: HubStatus) -> str:
@@ -130,7 +130,7 @@ def _in_order(found: HubStatus) -> str:
 
 def _head(found: HubStatus) -> list[tuple[str, object]]:
     kept, conflicts = found.quarantine, found.conflicts
-    handling = counters.handling(found.replicas)
+    handling = _handling(found.replicas)
     return [
         ("hub", f"{found.hub}, state in {found.state}"),
         ("last commit", _last_commit(found)),
@@ -177,3 +177,45 @@ def _unread(found: HubStatus) -> str:
 
 def _position(found: HubStatus) -> str:
     return f"hub epoch {found.hub_epoch}, batch {found.batch}, generation {found.generation or '-'}"
+
+
+def _handling(replicas: Sequence[ReplicaSummary]) -> str:
+    """The replicas with conflict handling in progress, as text; empty if there are none."""
+    names = [str(one.name or one.rid) for one in replicas if one.conflict_handling]
+    return f"conflict handling in progress: {', '.join(names)}" if names else ""
+
+
+def _show_counters(
+    replicas: Sequence[ReplicaSummary], counters: Sequence[ConflictCounters]
+) -> None:
+    """The conflict epochs of each replica, and the counters if there are any."""
+    write_table(
+        ("replica", "MRE", "last conflict epoch", "last stable epoch", "conflict handling"),
+        (
+            (
+                one.name or one.rid,
+                one.mre,
+                one.last_conflict_epoch,
+                one.last_stable_epoch,
+                _progress(one),
+            )
+            for one in replicas
+        ),
+    )
+    if not counters:
+        return
+    write_line()
+    write_table(
+        ("replica", "table", "counter", "total"),
+        (
+            (of.replica, of.table, name, count)
+            for of in counters
+            for name, count in of.counters.items()
+        ),
+    )
+
+
+def _progress(one: ReplicaSummary) -> str | None:
+    if not one.conflict_handling:
+        return None
+    return f"in progress until it has reflected {one.last_conflict_epoch}"

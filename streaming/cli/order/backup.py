@@ -81,7 +81,7 @@ def restore(
     with only_hub(root):
         made = copies.restore(_root(folder, configured), root)
         order = "lose" if lose else None
-        append_command(open_state(root), CommandName.RECOVER_HUB, order, now())
+        append_command(open_state(root), CommandName.RECOVER_HUB, order)
     if as_json:
         write_json({"state": str(root), **asdict(made)})
         return

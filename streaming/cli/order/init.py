@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import HubError
@@ -52,7 +52,7 @@ def init(
     if not (dry_run or found.is_ordered):
         for name in found.agreements:
             order = ResyncOrder(name, is_full=True).text()
-            numbers.append(append_command(reader, CommandName.RESYNC, order, now()))
+            numbers.append(append_command(reader, CommandName.RESYNC, order))
     if as_json:
         write_json({**asdict(found), "command": CommandName.RESYNC, "numbers": numbers})
         return

@@ -67,18 +67,16 @@ def resync(
 
 
 def _order(order: ResyncOrder, config: ConfigPath, *, as_json: bool) -> None:
-    from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
+    from streaming.cli.command import append_command, queued_text  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
     found = planned_resync(configured, reader, order)
-    number = append_command(reader, CommandName.RESYNC, order.text(), now())
+    number = append_command(reader, CommandName.RESYNC, order.text())
     if as_json:
         write_json({"command": CommandName.RESYNC, **asdict(found), "number": number})
         return
     write_sentence(_planned_text(found))
-    write_line(
-        f"resync {order.agreement}: command {number}; a running hub executes it with its next batch"
-    )
+    write_line(queued_text(CommandName.RESYNC, order.agreement, number))
 
 
 def _planned_text(found: PlannedResync) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.level import TopicEnds
@@ -32,11 +32,11 @@ def retire(
 
     Its topic is not read on, its open transactions end, and its rid is never used again.
     """
-    from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
+    from streaming.cli.command import append_command, queued_text  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
     found = retirement(configured, reader, replica, lambda: TopicEnds().ask(configured))
-    number = append_command(reader, CommandName.RETIRE, str(found.rid), now()) if yes else None
+    number = append_command(reader, CommandName.RETIRE, str(found.rid)) if yes else None
     if as_json:
         write_json({**asdict(found), "command": number and CommandName.RETIRE, "number": number})
         return
@@ -45,8 +45,8 @@ def retire(
         write_sentence(f"Nothing is done yet: `slackwater retire {replica} --yes` does it.")
         return
     write_sentence(
-        f"retire {replica}: command {number}; a running hub executes it with its next batch. Then"
-        f" remove {replica} and its agreement from the configuration."
+        f"{queued_text(CommandName.RETIRE, replica, number)}. Then remove {replica} and its"
+        " agreement from the configuration."
     )
 
 

@@ -8,16 +8,15 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.past.resend import resend
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import Moment, parse_moment
 from streaming.core.text.wording import as_count
-from streaming.facts.names import names_of
+from streaming.facts.names import agreement_named, names_of
 from streaming.terminal.output import (
     as_time,
-    write_error,
+    write_file,
     write_json,
     write_line,
     write_sentence,
@@ -98,11 +97,13 @@ def replay(
             first = _moment(begin)
             if first is None:
                 raise QuestionError("--agreement needs --from: say where to begin")
-            resend(configured, agreement, first, _moment(end), dry_run=dry_run, as_json=as_json)
+            _resend(configured, agreement, first, _moment(end), dry_run=dry_run, as_json=as_json)
             return
         found = _answer(configured, _moment(begin), _moment(end), settings or [])
     if html is not None:
-        _write_html(found, html)
+        from streaming.replay.report.html import html_report  # noqa: PLC0415  # it imports Spark
+
+        write_file(html, html_report(found))
     if as_json:
         write_json(found.document())
     elif found.what_if.is_something:
@@ -111,16 +112,6 @@ def replay(
         _show(found)
     if not (found.is_equal or found.what_if.is_something):
         raise typer.Exit(ExitCode.NO)
-
-
-def _write_html(found: "ReplayAnswer", file: Path) -> None:
-    from streaming.replay.report.html import html_report  # noqa: PLC0415  # it imports Spark
-
-    try:
-        file.write_text(html_report(found), encoding="utf-8")
-    except OSError as error:
-        write_error(f"{file} cannot be written: {error.strerror}")
-        raise typer.Exit(ExitCode.NOT_ASKED) from None
 
 
 def _moment(text: str | None) -> Moment | None:
@@ -258,3 +249,52 @@ def _show_rows(found: "ReplayAnswer") -> None:
     )
     if found.row_count > SHOWN:
         write_line(f"{SHOWN} of {as_count(found.row_count, 'row')}; --json lists more")
+
+
+def _resend(
+    config: Config,
+    agreement: str,
+    begin: Moment,
+    end: Moment | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Send the records of these hub epochs to an agreement again, with the ids that they had."""
+    from connectors.kafka.sink import UpdatesSink  # noqa: PLC0415  # they import Spark
+    from streaming.facts.history.past_rows import past  # noqa: PLC0415
+    from streaming.replay.configured import ConfigsThen  # noqa: PLC0415
+    from streaming.replay.report.answer import choose  # noqa: PLC0415
+    from streaming.replay.resend import NotLogged, sent_again  # noqa: PLC0415
+
+    agreement_named(config, agreement)
+    topic, records, items, left_out = config.updates_topic(agreement), 0, 0, list[int]()
+    kafka = config.kafka
+    sink = None if dry_run else UpdatesSink(kafka.bootstrap_servers, kafka.options)
+    try:
+        with past(config) as store:
+            marks = choose(store, begin, end).marks
+            for one in sent_again(store, ConfigsThen(store), marks, agreement):
+                if isinstance(one, NotLogged):
+                    left_out.append(one.hub_epoch)
+                    continue
+                records, items = records + 1, items + one.items
+                if sink is not None:
+                    sink.send(topic, one.id.encode(), one.value)
+        if sink is not None:
+            sink.flush()
+    finally:
+        if sink is not None:
+            sink.close()
+    if as_json:
+        found = {"agreement": agreement, "records": records, "items": items}
+        write_json({**found, "sent": not dry_run, "not_logged": left_out})
+        return
+    done = "would be sent" if dry_run else "were sent"
+    write_line(f"{as_count(records, 'record')} with {as_count(items, 'item')} {done} to {topic}")
+    if left_out:
+        epochs = ", ".join(map(str, left_out))
+        write_line(
+            f"left out: hub epochs {epochs}, ranges of a resync, whose rows are in no log;"
+            f" `slackwater resync {agreement}` sends rows as they stand"
+        )

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import HubError
 from streaming.core.model.statuses import ReplicaStatus
@@ -54,7 +54,7 @@ def recover(
 
 
 def _recover_replica(config: ConfigPath, replica: str, *, as_json: bool) -> None:
-    from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
+    from streaming.cli.command import append_named  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
     rid = configured.replica(replica).rid
@@ -64,17 +64,12 @@ def _recover_replica(config: ConfigPath, replica: str, *, as_json: bool) -> None
         raise HubError(
             f"{replica} is {state}: no input of it is lost, so there is nothing to recover"
         )
-    number = append_command(reader, CommandName.RECOVER, str(rid), now())
-    if as_json:
-        write_json({"command": CommandName.RECOVER, "replica": replica, "number": number})
-        return
-    write_line(
-        f"recover {replica}: command {number}; a running hub executes it with its next batch"
-    )
-    write_line(
-        f"then start the agent of {replica}: a full copy overwrites the rows that only its database"
-        " has; with --snapshot the agent publishes all of its rows before that"
-    )
+    append_named(reader, CommandName.RECOVER, str(rid), replica, "replica", as_json=as_json)
+    if not as_json:
+        write_line(
+            f"then start the agent of {replica}: a full copy overwrites the rows that only its"
+            " database has; with --snapshot the agent publishes all of its rows before that"
+        )
 
 
 def _recover_hub(config: ConfigPath, *, lose: bool, as_json: bool) -> None:
@@ -92,7 +87,7 @@ def _recover_hub(config: ConfigPath, *, lose: bool, as_json: bool) -> None:
             f"the state ends at hub epoch {state.hub_epoch}, and nothing later was sent: it was not"
             " restored, so there is nothing to recover"
         )
-    number = append_command(reader, CommandName.RECOVER_HUB, "lose" if lose else None, now())
+    number = append_command(reader, CommandName.RECOVER_HUB, "lose" if lose else None)
     if as_json:
         write_json({"command": CommandName.RECOVER_HUB, "number": number, "lose": lose})
         return

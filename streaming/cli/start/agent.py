@@ -18,7 +18,14 @@ from streaming.core.access.port_access import LOOPBACK
 from streaming.core.model.errors import ConfigError
 from streaming.core.text.wording import as_count
 from streaming.facts.documents import document_text
-from streaming.terminal.output import as_time, write_json, write_line, write_sentence, write_table
+from streaming.terminal.output import (
+    as_time,
+    write_file,
+    write_json,
+    write_line,
+    write_sentence,
+    write_table,
+)
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -167,7 +174,7 @@ def check(
     )
     schema = kind.schema_of(place, replica or kind.name_of(place), tables)
     if document is not None:
-        _write_document(document, document_text(schema.document(), indent=2))
+        write_file(document, document_text(schema.document(), indent=2) + "\n")
     if as_json:
         write_json({**asdict(found), "is_good": found.is_good, "schema": schema.document()})
     else:
@@ -186,13 +193,6 @@ def uninstall(
     removed = kind.uninstall(place, discards_unpublished=discard_unpublished, load=load_)
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
     write_line(f"{place}: {done}")
-
-
-def _write_document(path: Path, text: str) -> None:
-    try:
-        path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
 @app.command()

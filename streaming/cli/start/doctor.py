@@ -4,21 +4,21 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from importlib import import_module, metadata
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from checkpoints.root import local_folder
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader_if_any
-from streaming.cli.start.checked_item import CheckedItem
 from streaming.cli.start.port_check import NO_HUB, NOT_ADMITTED, answer_at
 from streaming.config.config import Config
-from streaming.config.rights import Role
+from streaming.config.rights import HUB, Role, needed_rights, parse_role
 from streaming.config.sources.load import load
+from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking, lacking_text
 from streaming.core.access.secret_names import without_login
 from streaming.core.model.errors import HubError
 from streaming.core.text.wording import as_bytes, as_count
@@ -28,11 +28,14 @@ from streaming.facts.status.schemas import compared_schemas
 from streaming.jvm.java import check_java, find_java
 from streaming.terminal.output import write_json, write_sentence
 
+if TYPE_CHECKING:
+    from connectors.kafka.topics import Topics
+
+CONNECT_MS = 5_000
 FREE_SHARE = 0.1
 """The share of a disk from which on it counts as full."""
 SKEW_S = 60.0
 """From which difference on two clocks count as wrong."""
-
 
 OfRole = Annotated[
     str,
@@ -43,6 +46,15 @@ OfRole = Annotated[
         " observer.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItem:
+    """A subject, and how it is or what to do about it."""
+
+    subject: str
+    is_ok: bool
+    text: str
 
 
 def doctor(
@@ -80,8 +92,7 @@ def checked_items(path: Path, role: str) -> Iterator[CheckedItem]:
     yield _checked("clocks", lambda: _clocks(config))
     yield _checked("schemas", lambda: _schemas(config))
     yield _checked("port", lambda: _port(config))
-    broker = import_module("streaming.cli.start.broker_check")  # it imports a client of Kafka
-    yield from broker.broker_items(config, role)
+    yield from _broker(config, role)
 
 
 def _checked(subject: str, look: Callable[[], str]) -> CheckedItem:
@@ -181,3 +192,50 @@ def _port(config: Config) -> str:
             f" {answer['state']}: give this one another http.port"
         )
     return f"{at} is the port of this hub, which runs"
+
+
+def _broker(config: Config, role: str) -> Iterator[CheckedItem]:
+    """The broker, the rights of a role, then each topic, which only the hub's user may look at."""
+    from connectors.kafka.topics import Topics  # noqa: PLC0415  # it imports a client of Kafka
+
+    kafka = config.kafka
+    try:
+        of = parse_role(config, role)
+        with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:
+            yield CheckedItem("broker", is_ok=True, text=f"{kafka.bootstrap_servers} answers")
+            needed = needed_rights(config, of)
+            refused = lacking(needed, topics.allowed(list({one.topic for one in needed})))
+            yield _rights(refused, role, topics.principal)
+            if of == HUB:
+                yield from _topics(config, topics, refused)
+    except HubError as error:
+        yield CheckedItem("broker", is_ok=False, text=str(error))
+
+
+def _rights(refused: list[NeededRight], role: str, principal: str) -> CheckedItem:
+    if refused:
+        text = f"{lacking_text(refused, principal)}: {REMEDY}"
+        return CheckedItem("rights", is_ok=False, text=text)
+    user = principal or "this user"
+    return CheckedItem("rights", is_ok=True, text=f"{user} has all that role {role} needs")
+
+
+def _topics(config: Config, topics: "Topics", refused: list[NeededRight]) -> Iterator[CheckedItem]:
+    """Each topic whose settings may be read."""
+    hidden = {one.topic for one in refused if one.right is TopicRight.DESCRIBE_CONFIGS}
+    changes = [config.changes_topic(one.name) for one in config.replicas]
+    updates = [config.updates_topic(one.name) for one in config.agreements]
+    named = [name for name in (*changes, *updates) if name not in hidden]
+    there = set(topics.existing(named))
+    for name in named:
+        if name not in there:
+            missing = "is not there yet: a hub creates it when it starts"
+            yield CheckedItem(f"topic {name}", is_ok=True, text=missing)
+            continue
+        faults = topics.complaints(name, config.limits.record_bytes)
+        if name in changes:
+            faults += topics.input_complaints(name)
+        for fault in faults:
+            yield CheckedItem(f"topic {name}", is_ok=False, text=fault)
+        if not faults:
+            yield CheckedItem(f"topic {name}", is_ok=True, text="its settings are right")

@@ -1,7 +1,6 @@
 """Claims about `quarantine` and the commands that it leaves for the hub."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import pytest
 
@@ -257,12 +256,11 @@ def test_what_is_not_kept_cannot_be_released_or_dropped(
 
 def test_two_operators_never_take_one_number(state: WrittenState) -> None:
     """The hub takes commands by number; a second 3 would be lost."""
-    at = datetime(2024, 2, 29, tzinfo=UTC)
 
     def ask(number: int) -> None:
         reader = open_state(state.root)
         if number % 3:
-            append_command(reader, CommandName.DROP, f"1-{number}", at)
+            append_command(reader, CommandName.DROP, f"1-{number}")
         else:
             ids = [f"1-{number}.{n}" for n in range(3)]
             append_commands(reader, CommandName.DROP, ids, None, as_json=False)
