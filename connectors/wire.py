@@ -232,7 +232,7 @@ def decode_answer(value: bytes) -> Update | Stopped:
     """A record of an updates topic; WireError names the field."""
     fields = _record(value)
     if fields.get("kind") != UpdateKind.STOPPED:
-        return decode_update(value)
+        return _update(fields)
     return Stopped(
         fields.text("agreement"),
         fields.number("generation"),
@@ -242,9 +242,7 @@ def decode_answer(value: bytes) -> Update | Stopped:
     )
 
 
-def decode_update(value: bytes) -> Update:
-    """A chunk of a batch from an updates topic; WireError names the field."""
-    fields = _record(value)
+def _update(fields: "_Fields") -> Update:
     items = fields.get("items")
     if not isinstance(items, list):
         raise WireError("field items: it must be an array")

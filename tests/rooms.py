@@ -65,8 +65,8 @@ MAY_IMPORT = {
         "connectors.agent.metrics",
     ),
     **{
-        f"streaming/metrics/{name}.py": ("streaming.metrics.metric", "streaming.metrics.storage")
-        for name in ("metric", "storage", "catalogue", "exposition")
+        f"streaming/metrics/{name}.py": ("streaming.metrics.metric",)
+        for name in ("metric", "catalogue", "exposition")
     },
     "streaming/http": (
         *("streaming.core", "checkpoints", "streaming.facts", "streaming.http"),

@@ -26,6 +26,7 @@ from connectors.agent.contract import (
     StoreBusyError,
 )
 from connectors.agent.losses import (
+    UncarriedLog,
     lost_text,
     quarantined_text,
     refused_texts,
@@ -37,7 +38,6 @@ from connectors.agent.outage import Outage, StopRequested
 from connectors.agent.own_topic import IgnoredRecords, OwnTopic, compare
 from connectors.agent.settings import AgentSettings
 from connectors.agent.topics import ChangesTopic, UpdatesTopic
-from connectors.agent.uncarried import UncarriedLog
 from connectors.live_value import LiveAccess
 from streaming.core.delivery.consumer import (
     ApplyBatch,

@@ -1,20 +1,32 @@
 """What the replica's user would not notice: changes lost, quarantined or refused, rows saved.
 
-The hub's batch says so without a record of its own: a refresh carries its cause.
+The hub's batch says so without a record of its own: a refresh carries its cause. A row that holds a
+value that no replica can take stands in this database, the hub quarantines its change, and the
+store lists it until a later change of it can be carried.
 """
 
+import logging
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from connectors.agent.contract import AppliedBatch
+from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
+from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import parse
 from streaming.core.records.record import Item, ItemType, Reason, Refused
 from streaming.core.text.wording import as_count
 
 NAMED = 5
 """How many refused items of one batch are named, at most."""
+LINES_MAX = 10
+"""How many rows are logged one by one between two reminders."""
+REMINDER_S = 60.0
+"""How often the log repeats how many rows are not replicated."""
+
+log = logging.getLogger(__name__)
 
 _QUARANTINED = {reason.value for reason in Reason}
 
@@ -73,3 +85,47 @@ def saved_texts(applied: AppliedBatch) -> Iterable[str]:
         yield f"row {one.table} {one.key} is overwritten, and was nowhere else ({one.why}): {shown}"
     if len(applied.saved) > NAMED:
         yield f"{len(applied.saved)} rows in all were nowhere else and are overwritten: {shown}"
+
+
+@dataclass(slots=True)
+class UncarriedLog:
+    """What the agent says of such rows: at once when it publishes one, and every minute."""
+
+    clock_s: Callable[[], float] = time.monotonic
+    lines: int = 0
+    reminded_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reminded_s = self.clock_s() - REMINDER_S  # what an earlier run published is said now
+
+    def add_published(self, entries: Iterable[JournalEntry]) -> None:
+        """Log the changes that no replica can take."""
+        for entry in entries:
+            change = entry.record
+            if not isinstance(change, Change) or not entry.faults or change.op is Op.DELETE:
+                continue
+            self.lines += 1
+            if self.lines <= LINES_MAX:
+                self.reminded_s = self.clock_s()
+                log.error(
+                    "table %s row %s is written here and not replicated until it is corrected: %s"
+                    " (`slackwater quarantine list` has the change %s)",
+                    change.table,
+                    change.key,
+                    "; ".join(entry.faults),
+                    change.csn,
+                )
+
+    def remind(self, kept: KeptRows) -> None:
+        """Log every minute how many rows are not replicated, and one of them."""
+        now_s = self.clock_s()
+        if kept.first is None or now_s - self.reminded_s < REMINDER_S:
+            return
+        self.reminded_s, self.lines = now_s, 0
+        log.error(
+            "not replicated until corrected: %s, for example table %s row %s: %s",
+            as_count(kept.uncarried, "row"),
+            kept.first.table,
+            kept.first.key,
+            kept.first.faults,
+        )

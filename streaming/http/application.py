@@ -21,9 +21,8 @@ from streaming.facts.health import status_document
 from streaming.facts.live import conflict_document
 from streaming.facts.readiness import Readiness
 from streaming.facts.status.hub import HubStatus
-from streaming.http.bounds import LIVE, Bounds
 from streaming.http.feed import EpochFeed, MayRead
-from streaming.http.guard import MAY_READ, READY, Guard
+from streaming.http.guard import LIVE, MAY_READ, READY, Bounds, Guard
 from streaming.http.page import page_routes
 from streaming.metrics.exposition import exposition
 

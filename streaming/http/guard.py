@@ -1,7 +1,8 @@
-"""Who is answered at all: by the Host header, and by a token, a certificate or a cookie."""
+"""Who is answered at all: by Host header, token, certificate or cookie; and how much at once."""
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from starlette.datastructures import MutableHeaders
@@ -10,9 +11,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streaming.core.access.port_access import PortAccess, is_known_host
-from streaming.http.bounds import LIVE
 from streaming.http.page import PAGE_PATHS
 
+REQUESTS_MAX = 100
+REQUESTS_OF_ADDRESS_MAX = 50
+"""So many requests are answered at once, in all and to one address."""
+LIVE = "/livez"
 READY = "/readyz"
 ACCESS = "/access"
 """Where the page asks whether it may read, and changes a token into a cookie."""
@@ -22,6 +26,34 @@ MAY_READ = "may_read"
 """In the state of a request: a function that says whether it may read what the hub holds."""
 
 _KEPT_NOWHERE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+@dataclass(slots=True)
+class Bounds:
+    """An application that refuses what is too much; a supervisor's question never is."""
+
+    app: ASGIApp
+    under_way: Counter[str] = field(default_factory=Counter)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse with 503."""
+        if scope["path"] == LIVE:
+            await self.app(scope, receive, send)
+            return
+        address = scope["client"][0] if scope["client"] else ""
+        if (
+            self.under_way.total() >= REQUESTS_MAX
+            or self.under_way[address] >= REQUESTS_OF_ADDRESS_MAX
+        ):
+            refusal = PlainTextResponse("too many requests at once: ask again later\n", 503)
+            await refusal(scope, receive, send)
+            return
+        self.under_way[address] += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.under_way[address] -= 1
+            self.under_way += Counter()  # forget addresses of which nothing is under way
 
 
 @dataclass(slots=True)

@@ -22,7 +22,6 @@ from streaming.facts.status.conflict_counters import ConflictCount
 from streaming.facts.status.replicas import ReplicaSummary
 from streaming.facts.versions import versions
 from streaming.metrics import catalogue as c
-from streaming.metrics import storage
 from streaming.metrics.exposition import Sample
 from streaming.metrics.metric import Metric
 
@@ -165,18 +164,18 @@ def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:
 
 def _storage(found: LiveFacts) -> Iterator[Sample]:
     for name, version in found.checkpoint.versions.items():
-        yield storage.TABLE_VERSION, (name,), version
+        yield c.TABLE_VERSION, (name,), version
     if found.files is not None:
         for name, files in found.files.tables.items():
-            yield storage.TABLE_FILES, (name,), files.files
-            yield storage.TABLE_BYTES, (name,), files.bytes
-            yield from _known(storage.CHECKPOINT_TIME, (name,), files.checkpoint_s)
-        yield storage.FREE_BYTES, (), found.files.free_bytes
-        yield storage.DISK_BYTES, (), found.files.disk_bytes
-    yield storage.PURGE_EPOCH, (), found.checkpoint.state.purge_epoch
-    yield storage.PURGE_HORIZON, (), found.purge_horizon
+            yield c.TABLE_FILES, (name,), files.files
+            yield c.TABLE_BYTES, (name,), files.bytes
+            yield from _known(c.CHECKPOINT_TIME, (name,), files.checkpoint_s)
+        yield c.FREE_BYTES, (), found.files.free_bytes
+        yield c.DISK_BYTES, (), found.files.disk_bytes
+    yield c.PURGE_EPOCH, (), found.checkpoint.state.purge_epoch
+    yield c.PURGE_HORIZON, (), found.purge_horizon
     for option, expires_s in found.certificates.items():
-        yield storage.CERTIFICATE_EXPIRY, (option,), expires_s
+        yield c.CERTIFICATE_EXPIRY, (option,), expires_s
 
 
 def _state(

@@ -15,53 +15,36 @@ class MetricType(StrEnum):
     """how many observations were at most so large: `histogram_quantile`"""
 
 
+_UNITS = ("seconds", "bytes", "ratio")
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric under its full name; a counter's ends in `_total`.
+    """A metric under its full name, which says its type and unit: a counter's ends in `_total`.
 
-    `unit`: the suffix of the name that says it, or nothing. `query`: an example in PromQL.
-    `buckets`: of a histogram.
+    `query`: an example in PromQL. `buckets`: of a histogram, and of nothing else.
     """
 
     name: str
-    type: MetricType
     help: str
     query: str
     labels: tuple[str, ...] = ()
-    unit: str = ""
     buckets: tuple[float, ...] = field(default=(), repr=False)
+
+    @property
+    def type(self) -> MetricType:
+        """What may be done with its values."""
+        if self.buckets:
+            return MetricType.HISTOGRAM
+        return MetricType.COUNTER if self.name.endswith("_total") else MetricType.GAUGE
+
+    @property
+    def unit(self) -> str:
+        """The unit at the end of its name; empty: it has none."""
+        last = self.family.rpartition("_")[2]
+        return last if last in _UNITS else ""
 
     @property
     def family(self) -> str:
         """The name of its family, which for a counter lacks `_total`."""
         return self.name.removesuffix("_total")
-
-
-@dataclass(frozen=True, slots=True)
-class MetricGroup:
-    """Metrics of one subject."""
-
-    title: str
-    metrics: tuple[Metric, ...]
-
-
-def counter(name: str, help_: str, query: str, *labels: str, unit: str = "") -> Metric:
-    """A metric that only grows."""
-    return Metric(name, MetricType.COUNTER, help_, query, labels, unit)
-
-
-def gauge(name: str, help_: str, query: str, *labels: str, unit: str = "") -> Metric:
-    """A metric that goes up and down."""
-    return Metric(name, MetricType.GAUGE, help_, query, labels, unit)
-
-
-def seconds(name: str, help_: str, query: str, *labels: str) -> Metric:
-    """A gauge in seconds: a duration, or a time since 1970."""
-    return gauge(name, help_, query, *labels, unit="seconds")
-
-
-def histogram(
-    name: str, help_: str, query: str, *labels: str, buckets: tuple[float, ...]
-) -> Metric:
-    """A histogram of seconds."""
-    return Metric(name, MetricType.HISTOGRAM, help_, query, labels, "seconds", buckets)

@@ -1,12 +1,12 @@
 """docs/metrics.md from the catalogue: `python -m streaming.metrics.page` writes it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from connectors.agent.metrics import METRICS
 from streaming.core.text.markdown import code, table
 from streaming.metrics.catalogue import HUB
-from streaming.metrics.metric import Metric, MetricGroup
+from streaming.metrics.metric import Metric
 
 PLACE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -48,7 +48,7 @@ _COLUMNS = ("metric", "type", "unit", "labels", "meaning", "example")
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(_section(group) for group in HUB), _AGENTS, _agents()])
+    return "\n".join([_HEAD, *map(_section, HUB, HUB.values()), _AGENTS, _agents()])
 
 
 _AGENTS = """\
@@ -75,8 +75,8 @@ def _agents() -> str:
     return table(columns, rows)
 
 
-def _section(group: MetricGroup) -> str:
-    return f"## {group.title}\n\n{table(_COLUMNS, map(_cells, group.metrics))}"
+def _section(title: str, metrics: Iterable[Metric]) -> str:
+    return f"## {title}\n\n{table(_COLUMNS, map(_cells, metrics))}"
 
 
 def _cells(metric: Metric) -> Iterator[str]:

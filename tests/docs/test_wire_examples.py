@@ -15,7 +15,7 @@ from streaming.core.model.values import from_json, json_text, to_json
 from streaming.core.records.check import VERSION, check
 from streaming.core.records.kinds import KIND_OF
 from streaming.core.records.record import Item, ItemType, RecordKind, Stopped, UpdateKind
-from tests.reference.wire import encode_update, image_text, key_text
+from tests.reference.wire import decode_update, encode_update, image_text, key_text
 
 CHECKOUT = Path(__file__).parents[2]
 TEXT = (CHECKOUT / "docs" / "wire.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_an_example_is_what_the_wire_writes(kind: str, text: str) -> None:
 @pytest.mark.parametrize("text", UPDATES)
 def test_an_update_is_what_the_wire_writes(text: str) -> None:
     """Names, order and form of all members are those of the code."""
-    update = wire.decode_update(text.encode())
+    update = decode_update(text.encode())
 
     assert encode_update(update).decode() == text
 
@@ -135,7 +135,7 @@ def test_every_field_of_an_update_is_required() -> None:
         rest = {key: value for key, value in fields.items() if key != quoted(name)[0]}
         assert required == "yes"
         with pytest.raises(WireError):
-            wire.decode_update(json_text(rest).encode())
+            decode_update(json_text(rest).encode())
 
 
 def test_every_member_of_an_example_is_described() -> None:

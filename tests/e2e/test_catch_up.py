@@ -5,7 +5,6 @@ from pathlib import Path
 
 from checkpoints.commit.epochs import Plan
 from checkpoints.reading.reader import open_state
-from connectors.wire import decode_update
 from streaming.carriers.carrier import DriverCarrier
 from streaming.core.delivery.consumer import ApplyBatch, BufferChunk, Position, receive
 from streaming.core.model.change import Op
@@ -19,6 +18,7 @@ from streaming.hub.batch.pipeline import process
 from tests.e2e.test_bulk import real_hub, topology_of
 from tests.harness.carried import facts_from
 from tests.harness.histories import Author
+from tests.reference.wire import decode_update
 
 PAGE_ITEMS = 3
 

@@ -16,6 +16,7 @@ from streaming.core.records.record import Applied
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
+from tests.reference.wire import decode_update
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def applied_in_topic(replica: ScriptedReplica, start: int, end: int | None = Non
 
 def covers_sent(pair: Site, name: str) -> list[int]:
     """The covers of each batch in a replica's updates topic."""
-    return sorted({wire.decode_update(value).covers for _, value in pair.updates(name)})
+    return sorted({decode_update(value).covers for _, value in pair.updates(name)})
 
 
 def span(first: int, last: int) -> str:

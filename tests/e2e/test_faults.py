@@ -11,12 +11,12 @@ from checkpoints.commit.faults import FaultPoint
 from checkpoints.commit.protocol import WRITTEN
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from connectors import wire
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from tests.harness import verdict
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
+from tests.reference.wire import decode_update
 
 BEFORE_COMMIT = {
     FaultPoint.AFTER_PLAN,
@@ -67,7 +67,7 @@ def check_cut(at: Site, point: FaultPoint, before: dict[str, int]) -> None:
     A record that dies in the producer would make this a death before everything was published.
     """
     new = {name: at.updates(name)[count:] for name, count in before.items()}
-    told = [wire.decode_update(records[-1][1]) for records in new.values() if records]
+    told = [decode_update(records[-1][1]) for records in new.values() if records]
     is_whole = [update.chunk + 1 == update.chunks for update in told]
     match point:
         case FaultPoint.BETWEEN_CHUNKS:

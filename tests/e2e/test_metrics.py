@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.records.record import Reason
-from streaming.metrics.catalogue import HUB, metrics_of
-from streaming.metrics.storage import CERTIFICATE_EXPIRY, CHECKPOINT_TIME
+from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB_METRICS
 from tests.harness.busy_hub import collide, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until
 from tests.harness.served_hub import Port, ServedHub, serving
@@ -49,7 +48,7 @@ def test_it_exposes_exactly_what_the_catalogue_names(hub: ServedHub) -> None:
 
     found = hub.port.names()
 
-    assert set(found) == {one.name for one in metrics_of(HUB)}
+    assert set(found) == {one.name for one in HUB_METRICS}
     assert {name for name, count in found.items() if not count} <= WITHOUT_VALUES
 
 

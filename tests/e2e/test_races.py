@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from checkpoints.commit.faults import FaultPoint
 from checkpoints.tables import TableName
-from connectors import wire
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.errors import OvertakenError, SourceError, StateError
 from streaming.core.records.record import Item
@@ -22,6 +21,7 @@ from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.hub_process import TIMEOUT_S, HubProcess
 from tests.harness.site import Site, site
+from tests.reference.wire import decode_update
 
 OVERTAKEN = "another hub works on the state"
 
@@ -196,7 +196,7 @@ def published(hub: HubProcess, at: Site) -> None:
 
 def items(at: Site, name: str) -> list[Item]:
     """Everything that was ever sent to a replica."""
-    return [item for _, value in at.updates(name) for item in wire.decode_update(value).rows]
+    return [item for _, value in at.updates(name) for item in decode_update(value).rows]
 
 
 def test_broker_away_and_orderly_end(own_broker: tuple[Path, Site], spark: SparkSession) -> None:

@@ -18,6 +18,7 @@ from streaming.core.records.record import Stopped
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
+from tests.reference.wire import decode_update
 
 _BLOCK = re.compile(r'(?m)^\[\[\w+\]\]\nname = "(\w+)"\n(?:.+\n)*\n?')
 
@@ -183,7 +184,7 @@ def test_a_removed_tables_changes_are_quarantined(three: Site, spark: SparkSessi
         assert detail.startswith("table u is not configured: ")
         assert "add the table, start the hub again and release the record" in detail
     assert mixed[0].csn in judged(three)
-    told = [wire.decode_update(value) for _, value in three.updates("b")]
+    told = [decode_update(value) for _, value in three.updates("b")]
     (page,) = [one for one in told if one.session == b.session]
     assert (page.prev, page.items) == (0, ())
     assert three.slackwater("status")["pending"]["pending"] == 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from connectors.wire import item_text, update_of
+from connectors.wire import decode_answer, item_text, update_of
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import Table
 from streaming.core.model.values import Value, json_text, to_json
@@ -31,3 +31,10 @@ def key_text(values: Mapping[str, Value], table: Table) -> str:
 def encode_update(update: Update) -> bytes:
     """A chunk of a batch as it stands in an updates topic."""
     return update_of(update, ",".join(item_text(item) for item in update.items).encode())
+
+
+def decode_update(value: bytes) -> Update:
+    """A record of an updates topic that is a chunk of a batch."""
+    found = decode_answer(value)
+    assert isinstance(found, Update)
+    return found

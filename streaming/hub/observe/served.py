@@ -82,7 +82,7 @@ def registry_of(view: HubView) -> CollectorRegistry:
     def now() -> Iterator[Sample]:
         return samples(view.facts(time.time()), stands_by=view.stage is HubStage.STANDBY)
 
-    registry.register(SamplesCollector(catalogue.metrics_of(catalogue.HUB), now))
+    registry.register(SamplesCollector(catalogue.HUB_METRICS, now))
     whole = histogram_of(catalogue.BATCH_SECONDS, registry)
     phases = histogram_of(catalogue.PHASE_SECONDS, registry)
 

@@ -14,7 +14,7 @@ from connectors.live_value import LiveAccess
 from connectors.metrics_server import CONNECTIONS_MAX
 from streaming.core.access.port_access import PortAccess
 from streaming.core.model.errors import ConfigError
-from streaming.metrics.catalogue import HUB, metrics_of
+from streaming.metrics.catalogue import HUB_METRICS
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_port_in_use_says_what_to_do() -> None:
 
 def test_no_name_is_one_of_the_hubs() -> None:
     """One Prometheus scrapes both."""
-    assert {one.name for one in METRICS}.isdisjoint(one.name for one in metrics_of(HUB))
+    assert {one.name for one in METRICS}.isdisjoint(one.name for one in HUB_METRICS)
 
 
 def test_an_address_that_others_reach_asks_for_the_token(port: int) -> None:

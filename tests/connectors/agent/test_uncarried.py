@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from connectors.agent.contract import JournalEntry, KeptRows, UncarriedRow
-from connectors.agent.uncarried import LINES_MAX, REMINDER_S, UncarriedLog
+from connectors.agent.losses import LINES_MAX, REMINDER_S, UncarriedLog
 from streaming.core.model.change import Change, Op
 
 CSN = "65e0f1c0000000070000"

@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.types import Message, Receive, Scope, Send
 
-from streaming.http.bounds import REQUESTS_MAX, REQUESTS_OF_ADDRESS_MAX, Bounds
+from streaming.http.guard import REQUESTS_MAX, REQUESTS_OF_ADDRESS_MAX, Bounds
 
 
 class Slow:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.http.bounds import REQUESTS_OF_ADDRESS_MAX
 from streaming.http.feed import WATCHERS_MAX
+from streaming.http.guard import REQUESTS_OF_ADDRESS_MAX
 from streaming.http.protocol import WAITING_MAX
 from tests.harness.hub_process import wait_until
 from tests.harness.served_port import answer, ask, connected, port_of_a_hub, request

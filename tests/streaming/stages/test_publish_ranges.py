@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from checkpoints.reading.resync_rows import SORTED
 from checkpoints.tables import CHANGELOG
-from connectors.wire import decode_update, item_text
+from connectors.wire import item_text
 from streaming.core.batch.sending import RangeRefresh, Refresh
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
@@ -30,6 +30,7 @@ from streaming.stages.publish import (
 )
 from tests.harness.builders import change, csn
 from tests.reference.sending import item, items_of
+from tests.reference.wire import decode_update
 from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 CONSUMER = 2
