@@ -22,6 +22,9 @@ ConfigPath = Annotated[
         "--config", envvar=f"{ENV_PREFIX}CONFIG", help="The configuration.", metavar="FILE"
     ),
 ]
+ReplicaName = Annotated[
+    str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many, the newest.")]
 

@@ -16,20 +16,24 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+_WITHOUT_NUMPY = ("status",)
+"""They need no numpy, which pyarrow imports where it is there, for a tenth of a second."""
 _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 
 
 class CommandPlace(NamedTuple):
     """Where a command is."""
 
-    name: str
     place: str
-    """its function, or the typer.Typer of its group: "module:attribute" """
+    """its function, or the typer.Typer of its group, which is its module's `app`: "module:name" """
     help: str
     """the first sentence of its docstring, which its own help shows whole"""
-    without_numpy: bool = False
-    """nothing that it does needs numpy: pyarrow imports it where it is there, for a tenth of a
-    second"""
+
+    @property
+    def name(self) -> str:
+        """The name of its function, or of its group's module."""
+        module, _, attribute = self.place.partition(":")
+        return module.rpartition(".")[2] if attribute == "app" else attribute
 
 
 def group_of(
@@ -91,7 +95,7 @@ def imported(command: CommandPlace) -> Any:  # noqa: ANN401  # typer names no ty
     module, _, attribute = command.place.partition(":")
     gc.disable()  # what is imported stays; to look for garbage in it is a tenth of a command
     try:
-        with _without_numpy() if command.without_numpy else nullcontext():
+        with _without_numpy() if command.name in _WITHOUT_NUMPY else nullcontext():
             found = getattr(import_module(module), attribute)
     finally:
         gc.enable()

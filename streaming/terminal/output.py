@@ -13,8 +13,17 @@ from unicodedata import combining, east_asian_width
 
 from connectors.log_format import write_failure
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.facts.documents import document_text
-from streaming.terminal.colour import coloured
+
+_GREEN, _YELLOW, _RED = "32", "33", "31"
+"""Codes of ANSI (SGR)."""
+
+_OF_STATUS = {
+    str(status): _RED if status.is_stopped else _YELLOW
+    for status in (*ReplicaStatus, *AgreementStatus)
+    if status not in (ReplicaStatus.RETIRED, AgreementStatus.RETIRED)
+} | {str(ReplicaStatus.LIVE): _GREEN, str(AgreementStatus.IN_SYNC): _GREEN}
 
 PIPE_COLUMNS = 10_000
 """The width of a table that is not written to a terminal: its lines are not broken."""
@@ -85,6 +94,18 @@ def _widths(columns: Sequence[str], cells: Sequence[Sequence[object]]) -> list[i
     return widths
 
 
+def _coloured(text: str) -> str:
+    """A status in its colour, where the output is a terminal and NO_COLOR is not set.
+
+    What follows the status, such as its detail, has the colour too; any other text has none.
+    """
+    status, _, _ = text.strip().replace(":", " ").partition(" ")
+    code = _OF_STATUS.get(status)
+    if code is None or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
 def _has_breaks(cells: Sequence[Sequence[object]]) -> bool:
     """Return whether a cell has several lines."""
     return any("\n" in as_text(cell) for row in cells for cell in row)
@@ -105,7 +126,7 @@ def _write_packed(
             texts = (
                 _filled(as_text(row[place]), widths[place], is_number=False) for place in places
             )
-            line = (" " * GAP).join(coloured(text) for text in texts)
+            line = (" " * GAP).join(_coloured(text) for text in texts)
             write_line(f"{' ' * GAP * bool(number)}{line}".rstrip())
         if row_number == 0:
             write_line("─" * room)
@@ -147,7 +168,7 @@ def _write_table(
         parts = [as_text(value).splitlines() or [""] for value in row]
         for texts in zip_longest(*parts, fillvalue=""):
             line = zip(texts, widths, numeric, strict=True)
-            write_line((" " * gap).join(coloured(_filled(*one)) for one in line).rstrip())
+            write_line((" " * gap).join(_coloured(_filled(*one)) for one in line).rstrip())
         if number == 0:
             write_line("─" * (sum(widths) + gap * (len(widths) - 1)))
 
@@ -180,7 +201,7 @@ def write_pairs(pairs: Iterable[tuple[str, object]]) -> None:
     room = max(terminal_columns() - width - GAP, 1)
     for name, value in listed:
         first, *others = _lines(as_text(value), room) or [""]
-        write_line(f"{name:<{width}}  {coloured(first)}".rstrip())
+        write_line(f"{name:<{width}}  {_coloured(first)}".rstrip())
         for other in others:
             write_line(f"{'':<{width}}  {other}")
 

@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,15 +28,6 @@ WARN_S, BAD_S = 10, 60
 """From which lag on a consumer is shown in yellow, and in red."""
 PROBLEMS_MAX = 3
 _JUDGED = ("accepted", "rejected", "quarantined")
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRates:
-    """Changes a second by verdict, between two looks; None: there was one only."""
-
-    accepted: float
-    rejected: float
-    quarantined: float
 
 
 @cannot_say()
@@ -70,21 +60,24 @@ def _looks(config: Path) -> Iterator["Group"]:
         before = found
 
 
-def judged_rates(before: HubStatus | None, found: HubStatus) -> JudgedRates | None:
-    """What was judged a second between two looks, by the times of their last commits."""
+def judged_rates(before: HubStatus | None, found: HubStatus) -> dict[str, float] | None:
+    """Changes a second by verdict, between two looks; None: there was one only.
+
+    They are by the times of the looks' last commits.
+    """
     if before is None or before.age_s is None or found.age_s is None:
         return None
     if before.committed_at is None or found.committed_at is None:
         return None
     passed_s = (found.committed_at - before.committed_at).total_seconds()
     if passed_s <= 0:
-        return JudgedRates(0, 0, 0)
-    return JudgedRates(
-        *((found.totals.get(one, 0) - before.totals.get(one, 0)) / passed_s for one in _JUDGED)
-    )
+        return dict.fromkeys(_JUDGED, 0.0)
+    return {
+        one: (found.totals.get(one, 0) - before.totals.get(one, 0)) / passed_s for one in _JUDGED
+    }
 
 
-def screen(found: HubStatus, rates: JudgedRates | None) -> "Group":
+def screen(found: HubStatus, rates: dict[str, float] | None) -> "Group":
     """Everything that is shown of a status: what needs a person first."""
     from rich.console import Group  # noqa: PLC0415 as above
     from rich.text import Text  # noqa: PLC0415 as above
@@ -112,12 +105,12 @@ def _head(found: HubStatus) -> str:
     return f"{found.hub}: hub epoch {found.hub_epoch}, batch {found.batch}, {committed}"
 
 
-def _rates(rates: JudgedRates | None, found: HubStatus) -> str:
+def _rates(rates: dict[str, float] | None, found: HubStatus) -> str:
     unread = f"unread {sum(found.unread.values())}"
     waiting = f"open {found.pending.pending + found.pending.waiting}"
     if rates is None:
         return f"{unread}, {waiting}"
-    judged = (f"{getattr(rates, one):.1f}/s {one}" for one in _JUDGED)
+    judged = (f"{rate:.1f}/s {verdict}" for verdict, rate in rates.items())
     return ", ".join([*judged, unread, waiting])
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, ReplicaName, opened
 from streaming.config.config import Config
 from streaming.core.model.command import CommandName, ResyncOrder
 from streaming.core.model.errors import HubError
@@ -16,9 +16,6 @@ from streaming.core.text.wording import as_count
 from streaming.facts.consumers.joining import Ask, PlannedInit, planned_init
 from streaming.terminal.output import write_json, write_line, write_sentence
 
-NewReplica = Annotated[
-    str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check, and say what it would do.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Order it though a topic may delete records too early.")
@@ -27,7 +24,7 @@ Force = Annotated[
 
 @appends(CommandName.RESYNC, when="without --dry-run")
 def init(
-    replica: NewReplica,
+    replica: ReplicaName,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
     dry_run: DryRun = False,

@@ -7,22 +7,19 @@ from typing import Annotated
 import typer
 
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, ReplicaName, opened
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.level import TopicEnds
 from streaming.facts.consumers.retirement import Retirement, retirement
 from streaming.terminal.output import write_json, write_line, write_sentence
 
-RetiredReplica = Annotated[
-    str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
-]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without it only say what it does.")]
 
 
 @appends(CommandName.RETIRE, when="with --yes")
 def retire(
-    replica: RetiredReplica,
+    replica: ReplicaName,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
     yes: Yes = False,

@@ -1,6 +1,7 @@
-"""`rows`, `diff`, `blame`: rows as they stood, what changed between two moments, who wrote what."""
+"""`rows`, `diff`, `blame`, `export`: rows as they stood, what changed between, who wrote what."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +35,9 @@ End = Annotated[
     str | None, typer.Option("--to", metavar=MOMENT, help="The later one; the last by default.")
 ]
 OnlyTable = Annotated[str | None, typer.Option("--table", help="Only of this table.")]
+File = Annotated[
+    Path, typer.Option("--sqlite", metavar="FILE", help="The file to make; it must not be there.")
+]
 
 
 def rows(
@@ -159,3 +163,39 @@ def blame(
             for one in found
         ),
     )
+
+
+def export(
+    sqlite: File,
+    *,
+    as_of: AsOf = None,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Write all tables into a new SQLite file, as they stand or as they stood at a moment.
+
+    It is an ordinary database, and no replica.
+    """
+    from checkpoints.commit.recorded import batch_marks  # noqa: PLC0415
+    from checkpoints.reading.as_of import rows_as_of, travel_to  # noqa: PLC0415  # they import Spark
+    from connectors.databases import kind_of  # noqa: PLC0415
+    from streaming.facts.history.past_rows import past  # noqa: PLC0415
+
+    with cannot_say():
+        tables = load(config).table_map()
+        moment = None if as_of is None else parse_moment(as_of)
+        with past(load(config)) as store:
+            epoch = travel_to(store, batch_marks(store), moment)
+            rows = {
+                name: (
+                    (row["key"], row["image"])
+                    for batch in rows_as_of(store, name, epoch).to_batches()
+                    for row in batch.select(["key", "image"]).to_pylist()
+                )
+                for name in tables
+            }
+            count = kind_of("sqlite").export(sqlite, list(tables.values()), rows)
+    if as_json:
+        write_json({"hub_epoch": epoch, "rows": count, "file": sqlite})
+        return
+    write_line(f"{sqlite}: {as_count(count, 'row')} as of hub epoch {epoch}")

@@ -3,25 +3,18 @@
 import logging
 from dataclasses import replace
 from importlib import import_module
-from typing import Annotated
-
-import typer
 
 from checkpoints.reading.reader import Reader, open_state
 from connectors.agent.found import KnownOwn
 from connectors.databases import kind_of
 from connectors.kafka.client_errors import OnlyFaults
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, ReplicaName, now
 from streaming.cli.start.agent import Database, Load, absolute
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
 from streaming.terminal.output import write_error, write_json, write_line, write_sentence
-
-ReplicaName = Annotated[
-    str, typer.Argument(metavar="REPLICA", help="Its name in the configuration.")
-]
 
 
 def reinit(
