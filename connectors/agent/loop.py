@@ -17,7 +17,6 @@ from connectors import wire
 from connectors.agent.access import KafkaAccess
 from connectors.agent.clock import ClockWatch, renumbered_text
 from connectors.agent.contract import (
-    AppliedBatch,
     JournalEntry,
     KeptRows,
     Publisher,
@@ -25,14 +24,7 @@ from connectors.agent.contract import (
     ReplicaStore,
     StoreBusyError,
 )
-from connectors.agent.losses import (
-    UncarriedLog,
-    lost_text,
-    quarantined_text,
-    refused_texts,
-    saved_texts,
-    stranded_text,
-)
+from connectors.agent.losses import UncarriedLog, log_losses, lost_text, stranded_text
 from connectors.agent.metrics import AgentCounts, served_metrics
 from connectors.agent.outage import Outage, StopRequested
 from connectors.agent.own_topic import IgnoredRecords, OwnTopic, compare
@@ -306,7 +298,7 @@ class Agent:
                 self.counts.batches += 1
                 self.counts.items += len(outcome.items)
                 self.counts.refused += len(applied.refused)
-                _log_losses(outcome, applied)
+                log_losses(outcome, applied)
             case BufferChunk(position):
                 self.store.position = position
             case SendHello(position, why):
@@ -356,15 +348,6 @@ class Agent:
 
     def _publish_record(self, record: Record) -> None:
         self.changes.publish([wire.encode(self.session, record)])
-
-
-def _log_losses(batch: ApplyBatch, applied: AppliedBatch) -> None:
-    if quarantined := quarantined_text(batch.rows):
-        log.warning(quarantined)
-    for text in refused_texts(applied.refused):
-        log.warning(text)
-    for text in saved_texts(applied):
-        log.error(text)
 
 
 def _csns(entries: Iterable[JournalEntry]) -> list[str]:

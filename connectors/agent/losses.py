@@ -8,15 +8,16 @@ store lists it until a later change of it can be carried.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
+from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import parse
-from streaming.core.records.record import Item, ItemType, Reason, Refused
+from streaming.core.records.record import Item, ItemType, Reason
 from streaming.core.text.wording import as_count
 
 NAMED = 5
@@ -54,11 +55,34 @@ def stranded_text(past: OwnTopic) -> str:
     )
 
 
-def quarantined_text(items: Iterable[Item]) -> str | None:
-    """Say which own changes the hub quarantined, by the refreshes of a batch; None: none."""
-    back = [i for i in items if i.type is ItemType.REFRESH and i.cause in _QUARANTINED]
-    if not back:
-        return None
+def log_losses(batch: ApplyBatch, applied: AppliedBatch) -> None:
+    """Log what a batch brought of quarantined changes, and what applying it refused and saved."""
+    back = [i for i in batch.rows if i.type is ItemType.REFRESH and i.cause in _QUARANTINED]
+    if back:
+        log.warning(_quarantined_text(back))
+    for refused in applied.refused[:NAMED]:
+        log.warning(
+            "the database refuses row %s %s (%s): %s",
+            *(refused.table, refused.key, refused.code, refused.text),
+        )
+    if len(applied.refused) > NAMED:
+        log.warning(
+            "the database refuses %d rows of hub epoch %d in all",
+            *(len(applied.refused), applied.refused[0].hub_epoch),
+        )
+    shown = f"`{applied.saved_shown_by}` shows what it held"
+    for saved in applied.saved[:NAMED]:
+        log.error(
+            "row %s %s is overwritten, and was nowhere else (%s): %s",
+            *(saved.table, saved.key, saved.why, shown),
+        )
+    if len(applied.saved) > NAMED:
+        log.error(
+            "%d rows in all were nowhere else and are overwritten: %s", len(applied.saved), shown
+        )
+
+
+def _quarantined_text(back: Sequence[Item]) -> str:
     counts = Counter(str(item.cause) for item in back)
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
     rows = f"row {back[0].table} {back[0].key}"
@@ -68,23 +92,6 @@ def quarantined_text(items: Iterable[Item]) -> str | None:
         f"the hub quarantined changes of this replica ({reasons}) and sets their rows back to its"
         f" own: {rows}; `slackwater quarantine list` shows them"
     )
-
-
-def refused_texts(refused: tuple[Refused, ...]) -> Iterable[str]:
-    """Say which items of a batch the database would not take, and why."""
-    for one in refused[:NAMED]:
-        yield f"the database refuses row {one.table} {one.key} ({one.code}): {one.text}"
-    if len(refused) > NAMED:
-        yield f"the database refuses {len(refused)} rows of hub epoch {refused[0].hub_epoch} in all"
-
-
-def saved_texts(applied: AppliedBatch) -> Iterable[str]:
-    """Say which rows were saved before they were overwritten, why, and how they are seen."""
-    shown = f"`{applied.saved_shown_by}` shows what it held"
-    for one in applied.saved[:NAMED]:
-        yield f"row {one.table} {one.key} is overwritten, and was nowhere else ({one.why}): {shown}"
-    if len(applied.saved) > NAMED:
-        yield f"{len(applied.saved)} rows in all were nowhere else and are overwritten: {shown}"
 
 
 @dataclass(slots=True)

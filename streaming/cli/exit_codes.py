@@ -1,4 +1,4 @@
-"""Exit codes: what each says, and which of them an error ends a command with."""
+"""Exit codes: what each says, and how a question ends that cannot be asked."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import typer
 
-from streaming.core.model.errors import ConfigError, HubError, QuestionError
+from streaming.core.model.errors import HubError
 from streaming.terminal.output import write_error
 
 
@@ -23,11 +23,6 @@ class ExitCode(IntEnum):
     NOT_ASKED = 2
     """the question could not be asked: wrong usage or configuration, no state, or a name that
     nothing has, so that a misspelt replica, table, conflict or CSN is never an answer"""
-
-
-def code_of(error: HubError) -> ExitCode:
-    """The exit code of an order that ended with this error."""
-    return ExitCode.NOT_ASKED if isinstance(error, ConfigError | QuestionError) else ExitCode.NO
 
 
 @contextmanager

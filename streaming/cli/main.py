@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from streaming.cli.commands import COMMANDS, PURPOSES
-from streaming.cli.exit_codes import code_of
+from streaming.cli.exit_codes import ExitCode
 from streaming.cli.lazy import group_of
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import ConfigError, HubError, QuestionError
 from streaming.terminal.output import write_error, write_line
 
 app = typer.Typer(
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app(args=None if arguments is None else list(arguments), prog_name="slackwater")
     except HubError as error:
         write_error(str(error))
-        return code_of(error)
+        return ExitCode.NOT_ASKED if isinstance(error, ConfigError | QuestionError) else ExitCode.NO
     except SystemExit as end:
         if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
             write_error("interrupted")  # typer ends with its exit code, and says nothing

@@ -1,11 +1,11 @@
 """`replay`: judge a part of the history again; exit 0 if everything comes out as it is recorded."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from checkpoints.times import time_of
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.config import Config
@@ -154,12 +154,8 @@ def _refreshes(found: "ReplayAnswer") -> str:
 def _span_text(found: "ReplayAnswer") -> str:
     first, last = found.span.from_epoch, found.span.to_epoch
     epochs = f"hub epoch {first}" if first == last else f"hub epochs {first} to {last}"
-    times = f"{_time(found.first_ms)} to {_time(found.last_ms)}"
+    times = " to ".join(as_time(time_of(at_ms)) for at_ms in (found.first_ms, found.last_ms))
     return f"{epochs} ({as_count(found.batches, 'batch', 'batches')}, {times})"
-
-
-def _time(at_ms: int) -> str:
-    return as_time(datetime.fromtimestamp(at_ms / 1000, UTC))
 
 
 def _show_differences(found: "ReplayAnswer") -> None:
