@@ -52,12 +52,10 @@ from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.first_read import FirstRead
 from streaming.hub.topics.found_topics import FoundTopics, find_topics
 from streaming.hub.topics.originals import originals
-from streaming.hub.topics.paused import PausedTopics
 from streaming.hub.topics.poll import CONNECT_MS, TopicPoll
-from streaming.hub.topics.readable import Unreadable
 from streaming.hub.topics.topic_look import TopicLook
 from streaming.hub.topics.updates import UpdatesTopics
-from streaming.hub.topics.writable import Unwritable
+from streaming.hub.topics.usable import PausedTopics, Unreadable, Unwritable
 from streaming.jvm.master import is_local_master
 from streaming.operator.inbox import CommandInbox
 

@@ -6,13 +6,11 @@ A consumer that has a batch skips it, and one of another session drops it.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from checkpoints.commit.epochs import Checkpoint, checkpoint_of
+from checkpoints.commit.epochs import checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of
 from checkpoints.store import StateStore
-from streaming.hub.batch.publishing import logged
-from streaming.hub.batch.settings import BatchSettings
+from streaming.hub.batch.publishing import chunks_of, logged
 from streaming.replay.configured import ConfigsThen
-from streaming.stages import publish as publish_stage
 
 
 class SentRecord(NamedTuple):
@@ -43,19 +41,7 @@ def sent_again(
             yield NotLogged(commit.state.hub_epoch)
         else:
             settings = configs.at(commit.config_version).settings
-            yield from _records(store, settings, commit, agreement)
-
-
-def _records(
-    store: StateStore, settings: BatchSettings, commit: Checkpoint, name: str
-) -> Iterator[SentRecord]:
-    state, topology = commit.state, settings.topology
-    one, to_send = state.agreements[name], state.to_send[name]
-    subscription, floors = topology.subscriptions[name], state.replicas[one.consumer].floors
-    outgoing = logged(store, topology.tables, to_send, subscription, floors)
-    chunks = publish_stage.chunks(
-        outgoing, one, to_send, subscription, state.generation, settings.chunks, floors
-    )
-    for chunk in chunks:
-        items = len(chunk.rows)
-        yield SentRecord(to_send.to, chunk.header.id, items, outgoing.value(chunk))
+            outgoing = logged(store, settings, commit.state, agreement)
+            for chunk in chunks_of(outgoing, settings, commit.state, agreement):
+                items, value = len(chunk.rows), outgoing.value(chunk)
+                yield SentRecord(commit.state.to_send[agreement].to, chunk.header.id, items, value)

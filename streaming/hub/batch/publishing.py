@@ -1,6 +1,6 @@
 """Publishing: each agreement is sent the hub epochs that the committed state names."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,11 +17,10 @@ from connectors.wire import encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.batch.sending import stop_answers
 from streaming.core.model.errors import PublishError
-from streaming.core.model.row import Floor, RowState
-from streaming.core.state.agreement_state import SendRange
+from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.topology import Subscription
 from streaming.hub.batch.hub import Hub
+from streaming.hub.batch.settings import BatchSettings
 from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Ints, ints
 from streaming.stages.publish import Chunk, Outgoing, OutgoingWithRanges
@@ -71,26 +70,14 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
     for answer in stop_answers(hub.state if fresh is not None else None, state):
         hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name, to_send in state.to_send.items():
-        agreement = state.agreements[name]
-        subscription = hub.settings.topology.subscriptions[name]
-        floors = state.replicas[agreement.consumer].floors
         outgoing: Outgoing | OutgoingWithRanges
         if fresh is not None and to_send.after >= hub.state.hub_epoch:
             outgoing = fresh.outgoing
             if to_send.ranges:
                 outgoing = OutgoingWithRanges(outgoing, fresh.page_items[name])
         else:
-            store, configured = hub.ledger.store, hub.settings.topology.tables
-            outgoing = logged(store, configured, to_send, subscription, floors)
-        chunks = publish_stage.chunks(
-            outgoing,
-            agreement,
-            to_send,
-            subscription,
-            state.generation,
-            hub.settings.chunks,
-            floors,
-        )
+            outgoing = logged(hub.ledger.store, hub.settings, state, name)
+        chunks = chunks_of(outgoing, hub.settings, state, name)
         if outgoing.away.any():
             carried += chunks
             continue
@@ -105,21 +92,33 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
     return undelivered
 
 
-def logged(
-    store: StateStore,
-    configured: Collection[str],
-    to_send: SendRange,
-    subscription: Subscription,
-    floors: Sequence[Floor],
-) -> Outgoing:
-    """The changelog rows that a range sends to a consumer, of tables that are configured.
+def chunks_of(
+    outgoing: Outgoing | OutgoingWithRanges, settings: BatchSettings, state: HubState, name: str
+) -> Iterator[Chunk]:
+    """The records of the range that the state names for an agreement."""
+    agreement = state.agreements[name]
+    return publish_stage.chunks(
+        outgoing,
+        agreement,
+        state.to_send[name],
+        settings.topology.subscriptions[name],
+        state.generation,
+        settings.chunks,
+        state.replicas[agreement.consumer].floors,
+    )
 
-    An agent without the table would refuse its rows. First they are chosen without the images, for
-    of a long absence most are not sent.
+
+def logged(store: StateStore, settings: BatchSettings, state: HubState, name: str) -> Outgoing:
+    """The changelog rows of the range that the state names for an agreement.
+
+    Only of tables that are configured, for an agent without the table would refuse its rows. First
+    they are chosen without the images, for of a long absence most are not sent.
     """
-    where = between(to_send.after, to_send.to) & ds.field("table").isin(sorted(configured))
+    topology, to_send = settings.topology, state.to_send[name]
+    floors = state.replicas[state.agreements[name].consumer].floors
+    where = between(to_send.after, to_send.to) & ds.field("table").isin(sorted(topology.tables))
     log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
-    chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
+    chosen = _positions(log)[sent_rows(log, topology.subscriptions[name], to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
     return Outgoing(rows)
 

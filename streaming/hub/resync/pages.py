@@ -182,8 +182,7 @@ class Resyncs:
         for name, prepared in self.work.items():
             agreement = state.agreements[name]
             resync = agreement.resync
-            is_open = state.takes_page(agreement) and resync is not None
-            if not is_open or resync is None or not prepared.marks.done():
+            if resync is None or not state.takes_page(agreement) or not prepared.marks.done():
                 continue
             accounting = resync.accounting or prepared.marks.result().accounting
             has_room = len(resync.unacked) < self.topology.resync_pages

@@ -19,8 +19,8 @@ from connectors.kafka.client_errors import fault_of, refused_text
 from streaming.core.access.root import StateRoot
 from streaming.core.intake.input_lost import TopicFacts, unreadable
 from streaming.core.model.errors import SourceError
-from streaming.hub.topics.readable import refusal
 from streaming.hub.topics.topic_look import TopicLook
+from streaming.hub.topics.usable import refusal
 
 LOG = logging.getLogger("slackwater")
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streaming.core.intake.input_lost import GONE, HIDDEN, TopicFacts
-from streaming.hub.topics.writable import Unwritable
+from streaming.hub.topics.usable import Unwritable
 
 OPEN = TopicFacts("id")
 REFUSED = replace(OPEN, is_writable=False)
