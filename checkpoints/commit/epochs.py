@@ -19,9 +19,8 @@ from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange
-from streaming.core.tracking.resync import PlannedPage
+from streaming.core.tracking.resync import CoveredPosition, PlannedPage
 
 PLAN = "plan"
 COMMIT = "commit"

@@ -14,7 +14,7 @@ from checkpoints.query import equals, select
 from checkpoints.reading.as_of import STANDING, rows_of_changelog
 from checkpoints.reading.past import PastStore, readable_version, rows_version
 from checkpoints.tables import TableName
-from streaming.core.counts import tallies
+from streaming.core.counts.counter_keys import WITHOUT_VALUE, ReplicaKey
 from streaming.core.replay.audit import Check, Finding, different_ends, holes
 from streaming.core.replay.span import Span
 from streaming.replay.configured import ConfigsThen
@@ -104,7 +104,7 @@ def _offsets(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
         there = one.facts.filter(pc.equal(one.facts["rid"], rid))["offset"].to_pylist()
         found = [*holes(there, first, after.offsets[topic])]
         missing = sum(end - begin for begin, end in found)
-        known = after.counts.get(tallies.without_value(rid), 0)
+        known = after.counts.get(ReplicaKey(WITHOUT_VALUE, rid), 0)
         if missing == known:
             continue
         why = f"; of {missing} such offsets {known} had no record with a value" if known else ""

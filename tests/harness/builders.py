@@ -4,7 +4,7 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Csn, CsnParts, format_csn
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import SendRange
-from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.resync import CoveredPosition
 
 
 def csn(number: int, rid: int = 1) -> Csn:

@@ -12,8 +12,8 @@ from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.records.record import KEEP, Item, ItemType, Stopped
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.held import CoveredPosition, announced
 from streaming.core.tracking.ranges import KeyRange
+from streaming.core.tracking.resync import CoveredPosition
 
 CONFLICT = "conflict"
 """The cause of a refresh of a row whose change was in conflict."""
@@ -165,8 +165,10 @@ def _sent(
     ranges: tuple[KeyRange, ...] = (),
 ) -> SendPlan:
     is_live, is_held = hub_epoch == view.hub_epoch, agreement.is_held(hub_epoch)
-    held = agreement.resync.held if agreement.resync is not None and is_held else None
-    position = announced(held, CoveredPosition(hub_epoch, ruv), is_last_page=held is None)
+    position = CoveredPosition(hub_epoch, ruv)
+    if agreement.resync is not None and is_held:
+        # a row that is still to come by a page may be older than what goes live beside it
+        position = agreement.resync.held
     done = AgreementStatus.IN_SYNC if is_live else AgreementStatus.CATCHING_UP
     sent = replace(
         agreement,

@@ -1,9 +1,9 @@
 """Who wins: how each conflict function resolves a change that is concurrent with its row."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import WireError
@@ -11,7 +11,7 @@ from streaming.core.model.foreign_json import loads
 from streaming.core.model.function import ConflictRule
 from streaming.core.model.row import Arrived, RowState, deletes_twice, follows
 from streaming.core.model.table import Table
-from streaming.core.model.values import Value, from_json, json_text, to_json
+from streaming.core.model.values import Value, comparable, from_json, json_text, to_json
 from streaming.core.records.record import Reason
 
 Image = Mapping[str, Value]
@@ -81,8 +81,8 @@ def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
     match table.function.rule:
         case ConflictRule.EPOCH | ConflictRule.EPOCH_TRANS | ConflictRule.USER:
             return False
-        case ConflictRule.EPOCH2:
-            return _wins_under_epoch2(arrived, row)
+        case ConflictRule.EPOCH2:  # a delete of a deleted row, or of the row's own author
+            return deletes_twice(change, row) or follows(arrived, row)
         case (
             ConflictRule.OLD
             | ConflictRule.MAX
@@ -124,14 +124,6 @@ def needs_before(table: Table, op: Op) -> bool:
     return op is Op.DELETE and rule in (ConflictRule.OLD, ConflictRule.MAX, ConflictRule.MAX_INS)
 
 
-def _wins_under_epoch2(arrived: Arrived, row: RowState) -> bool:
-    """Return whether a concurrent change wins under EPOCH2.
-
-    It does if it deletes a deleted row, or if its author also wrote the row before it.
-    """
-    return deletes_twice(arrived.change, row) or follows(arrived, row)
-
-
 def _by_column(change: Change, row: RowState, table: Table) -> bool:
     """The column functions (NDB: ndb_conflict.cc, decision table)."""
     rule = table.function.rule
@@ -142,18 +134,9 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
         return always or _was_as(change, row, table)
     if change.op is Op.INSERT and rule not in (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS):
         return False
-    match rule:
-        case ConflictRule.OLD:
-            return _was_as(change, row, table)
-        case (
-            ConflictRule.MAX
-            | ConflictRule.MAX_DELETE_WIN
-            | ConflictRule.MAX_INS
-            | ConflictRule.MAX_DEL_WIN_INS
-        ):
-            return _value(change.after, table) > _value(row.image, table)
-        case _:
-            raise AssertionError(f"{rule} compares no column")
+    if rule is ConflictRule.OLD:
+        return _was_as(change, row, table)
+    return _value(change.after, table) > _value(row.image, table)
 
 
 def _was_as(change: Change, row: RowState, table: Table) -> bool:
@@ -162,18 +145,10 @@ def _was_as(change: Change, row: RowState, table: Table) -> bool:
     return is_known and _value(change.before, table) == _value(row.image, table)
 
 
-_Ordered = tuple[int, object]
-
-
-def _value(image: str | None, table: Table) -> _Ordered:
-    """The compared column's value; null and unknown are smallest, NaN is largest."""
+def _value(image: str | None, table: Table) -> tuple[Any, ...]:
+    """The compared column's value; one that is unknown counts as null."""
     column = table.function.column or ""
-    value = from_json(loads(image or "{}").get(column), table.columns[column])
-    if value is None:
-        return 0, ""
-    if isinstance(value, float) and math.isnan(value):
-        return 2, ""
-    return 1, value
+    return comparable(from_json(loads(image or "{}").get(column), table.columns[column]))
 
 
 def _by_user(

@@ -9,12 +9,9 @@ from collections.abc import Iterable, Mapping
 from streaming.core.conflict.judge import ConflictKind, Judged, Verdict
 from streaming.core.counts.counter_keys import (
     CHANGES,
-    DUPLICATES,
     KEPT,
-    OLD_GENERATION,
     QUARANTINED,
     RECORDS,
-    WITHOUT_VALUE,
     ConflictKey,
     CountKey,
     Counts,
@@ -62,21 +59,6 @@ def kept_sums(totals: Counts) -> dict[int, KeptSum]:
     found = tally(totals, KEPT)
     rids = sorted({rid for rid, _ in found})
     return {rid: KeptSum(found.get((rid, RECORDS), 0), found.get((rid, _BYTES), 0)) for rid in rids}
-
-
-def duplicate(rid: int) -> CountKey:
-    """Return the key that counts a replica's duplicates."""
-    return ReplicaKey(DUPLICATES, rid)
-
-
-def old_generation(rid: int) -> CountKey:
-    """Return the key that counts a replica's answers to a hub whose state was put back since."""
-    return ReplicaKey(OLD_GENERATION, rid)
-
-
-def without_value(rid: int) -> CountKey:
-    """Return the key that counts the offsets of a replica's topic without a record with a value."""
-    return ReplicaKey(WITHOUT_VALUE, rid)
 
 
 def recorded_conflicts(judged: Iterable[Judged], topology: Topology) -> Counter[CountKey]:

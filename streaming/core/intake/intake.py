@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from streaming.core.counts import tallies
+from streaming.core.counts.counter_keys import OLD_GENERATION, ReplicaKey
 from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
 from streaming.core.intake.refused_rows import RefusedRows, refused_row
 from streaming.core.intake.sessions import (
@@ -16,7 +17,6 @@ from streaming.core.intake.sessions import (
     not_in_force,
     with_floor,
     with_session,
-    without_past,
 )
 from streaming.core.intake.stopped import says_nothing_of_rows, starts_again, with_last_session
 from streaming.core.intake.transactions import HELLO, TransactionIntake
@@ -45,7 +45,7 @@ from streaming.core.records.record import (
 )
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import FIRST_GENERATION
-from streaming.core.state.pending import Context, ListKey
+from streaming.core.state.pending import ListKey
 from streaming.core.state.reflection import reflect
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
 from streaming.core.tracking.ranges import unapplied
@@ -84,7 +84,7 @@ class Intake(TransactionIntake):
             self._refuse_invalid(received, received.reason)
             return
         if self._is_of_old_generation(received.rid, received.record):
-            self.counts[tallies.old_generation(received.rid)] += 1
+            self.counts[ReplicaKey(OLD_GENERATION, received.rid)] += 1
             self.events.append((received, ControlOutcome.OLD_GENERATION))
             return
         match received.record:
@@ -165,8 +165,7 @@ class Intake(TransactionIntake):
     def _hello(self, received: ReceivedRecord, hello: Hello, replica: ReplicaState) -> None:
         session_id = received.session or ""
         if session_id in replica.known_sessions:
-            self.events.append((received, ControlOutcome.DUPLICATE))
-            self._count_duplicate(received.rid)
+            self._count_duplicate(received)
             return
         answer = self._answer_to(received, hello)
         if isinstance(answer, Stop):
@@ -180,7 +179,8 @@ class Intake(TransactionIntake):
         for context in self.open.lists.open_of(received.rid):
             self.end(context, HELLO)
         is_new = hello.reinit or replica.status is ReplicaStatus.RECOVERED
-        replica = without_past(replica) if is_new else replica
+        if is_new:  # no session before judges what it writes next; its floors are of older changes
+            replica = replace(replica, sessions=())
         self.replicas[received.rid] = with_session(replica, session_id, hello)
         if hello.lost or is_new or is_old:
             self._floor(received, "" if is_new else hello.own or "")
@@ -215,8 +215,7 @@ class Intake(TransactionIntake):
             self.events.append((received, ControlOutcome.UNKNOWN))
             return
         if replica.ended is not None:
-            self._count_duplicate(received.rid)
-            self.events.append((received, ControlOutcome.DUPLICATE))
+            self._count_duplicate(received)
             return
         ended = AgentEnd(received.time_ms, goodbye.unpublished)
         self.replicas[received.rid] = replace(replica, epoch=goodbye.epoch, ended=ended)
@@ -296,8 +295,7 @@ class Intake(TransactionIntake):
                 self.move(received.rid, lambda one: one if one.is_stopped else one.refused(row[0]))
             self.events.append((received, ControlOutcome.TAKEN))
         else:
-            self._count_duplicate(received.rid)
-            self.events.append((received, ControlOutcome.DUPLICATE))
+            self._count_duplicate(received)
 
     def refresh_refused(self, refusals: Iterable[Refusal]) -> None:
         """Refresh refused rows; what waits and was written behind the refusal has not seen them."""
@@ -346,17 +344,14 @@ class Intake(TransactionIntake):
         for received in self.unread.pop(rid, ()):
             change = received.record
             if isinstance(change, Change) and change.prim_csn is not None:
-                self._give_up_transaction((change.prim_csn, rid))
+                context = (change.prim_csn, rid)
+                if context not in self.open.ended and context not in self.open.lists.committed:
+                    self.end(context, HELLO)
             if says_nothing_of_rows(received):
                 self.events.append((received, ControlOutcome.GIVEN_UP))
                 continue
             reason = received.reason or Reason.SESSION
             self._quarantine(received, reason, received.detail or detail)
-
-    def _give_up_transaction(self, context: Context) -> None:
-        if context in self.open.ended or context in self.open.lists.committed:
-            return
-        self.end(context, HELLO)
 
     # -- agreements -------------------------------------------------------------------------
 

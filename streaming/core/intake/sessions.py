@@ -28,7 +28,7 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session, new_session
 from streaming.core.state.replica_state import ReplicaState
-from streaming.core.tracking.held import CoveredPosition, ResyncAtHello, at_hello
+from streaming.core.tracking.resync import CoveredPosition
 
 KEPT_SESSIONS = 8
 KEPT_SESSION_IDS = 256
@@ -88,14 +88,6 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
     )
 
 
-def without_past(replica: ReplicaState) -> ReplicaState:
-    """Return the replica without the sessions by which what it writes next could be judged.
-
-    Its floors stay: each is of changes behind its own hello.
-    """
-    return replace(replica, sessions=())
-
-
 def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:
     """Return the replica after a hello that lost state; the oldest of many floors are merged.
 
@@ -129,10 +121,8 @@ def after_hello(
         return at.resynced()
     if resync is not None and resync.end is not None:
         reached = hello.reached or 0
-        how = at_hello(
-            end_epoch=resync.end, reached=reached, lost=hello.lost, is_of_this_generation=True
-        )
-        if how is ResyncAtHello.GOES_ON:
+        # below the end of the resync, a page may have been sent that its consumer has not applied
+        if reached >= resync.end and not hello.lost:
             behind = replace(resync.goes_on_behind(reached), held=position)
             return replace(at, status=AgreementStatus.RESYNC, scanned=reached, resync=behind)
     is_away = agreement.status is AgreementStatus.CHANGE_TRACKING

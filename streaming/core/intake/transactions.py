@@ -10,8 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from streaming.core.conflict.winner import missing
-from streaming.core.counts import tallies
-from streaming.core.counts.counter_keys import DUPLICATES, CountKey
+from streaming.core.counts.counter_keys import DUPLICATES, CountKey, ReplicaKey
 from streaming.core.intake.believed import BelievedCsns
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
@@ -143,10 +142,8 @@ class TransactionIntake:
 
     def _repeated(self, received: ReceivedRecord, change: Change, content: str) -> None:
         """Count a change that is known already; its event, without images, says where it stood."""
-        self._count_duplicate(received.rid)
         bare = change._replace(before=None, after=None)
-        again = replace(received, record=bare, content=content)
-        self.events.append((again, ControlOutcome.DUPLICATE))
+        self._count_duplicate(replace(received, record=bare, content=content))
 
     def _list_of(self, change: Change) -> ListKey:
         return self.topology.dataset_of(change.table), change.rid
@@ -405,9 +402,10 @@ class TransactionIntake:
         if row[0] in self.topology.tables:
             self.repairs.append(Repair(rid, row, offset, cause))
 
-    def _count_duplicate(self, rid: int) -> None:
+    def _count_duplicate(self, received: ReceivedRecord) -> None:
         self.counts[DUPLICATES] += 1
-        self.counts[tallies.duplicate(rid)] += 1
+        self.counts[ReplicaKey(DUPLICATES, received.rid)] += 1
+        self.events.append((received, ControlOutcome.DUPLICATE))
 
 
 HELLO = "hello"

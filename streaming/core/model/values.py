@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from json.encoder import encode_basestring
+from typing import Any
 
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
@@ -87,6 +88,19 @@ def from_json(value: object, column_type: ColumnType) -> Value:
             return _time(value)
         case _:
             raise WireError(f"{value!r} is not a value of type {column_type}")
+
+
+def comparable(value: Value) -> tuple[Any, ...]:
+    """What values of one column are compared by: null is smallest, NaN largest, text by bytes."""
+    match value:
+        case None:
+            return (0,)
+        case str():
+            return 1, value.encode()
+        case float() if math.isnan(value):
+            return (2,)
+        case _:
+            return 1, value
 
 
 class Number(str):
@@ -225,10 +239,8 @@ def _float_json(value: float) -> float | str:
 
 
 def _utf8(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise WireError(f"{value!r} is not text: half of a surrogate pair is on its own") from error
+    if not is_utf8(value):
+        raise WireError(f"{value!r} is not text: half of a surrogate pair is on its own")
     return value
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from streaming.core.model.ruv import Ruv
+from streaming.core.model.ruv import Ruv, largest_of
 
 
 class Check(StrEnum):
@@ -49,11 +49,6 @@ def different_ends(
 
     A replica of which nothing is judged is in no RUV; one that was retired may be in none.
     """
-    known = dict[int, str]()
-    for ruv in ruvs:
-        for rid, element in ruv.elements.items():
-            if element.max_csn:
-                known[rid] = max(known.get(rid, ""), element.max_csn)
-    for rid, largest in known.items():
+    for rid, largest in largest_of(ruvs).items():
         if largest != judged.get(rid, ""):
             yield rid, largest, judged.get(rid, "")

@@ -4,7 +4,7 @@ Both sides are rows with the column names of the state's tables.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -193,8 +193,3 @@ def entry_of_event(row: Row) -> Entry:
 
 
 EntryOf = Callable[[Row], Entry]
-
-
-def entries(rows: Sequence[Row], of: EntryOf) -> list[Entry]:
-    """Return rows of a table as entries."""
-    return [of(row) for row in rows]

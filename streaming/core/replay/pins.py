@@ -4,9 +4,9 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from streaming.core.model.command import CommandName
+from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import QuestionError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -27,18 +27,6 @@ class Pin(NamedTuple):
         return json.dumps([*self])
 
 
-class PinCommand(Protocol):
-    """A command in the order in which operators gave them."""
-
-    @property
-    def name(self) -> str:
-        """Which command; those that pin nothing are passed over."""
-
-    @property
-    def argument(self) -> str | None:
-        """What it names: a Pin as text, or the name of one."""
-
-
 def check_pin_name(name: str) -> str:
     """Return the name; QuestionError if a pin cannot have it."""
     if not _NAME.fullmatch(name):
@@ -49,8 +37,8 @@ def check_pin_name(name: str) -> str:
     return name
 
 
-def pins_of(commands: Iterable[PinCommand]) -> dict[str, Pin]:
-    """Return name -> the pin that stands, of all commands up to now."""
+def pins_of(commands: Iterable[Command]) -> dict[str, Pin]:
+    """Return name -> the pin that stands, of all commands up to now, in the order in which operators gave them."""
     found: dict[str, Pin] = {}
     for one in commands:
         if one.name == CommandName.PIN:

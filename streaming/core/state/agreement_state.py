@@ -11,9 +11,8 @@ from streaming.core.model.statuses import (
     parse_status,
     status_text,
 )
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange
-from streaming.core.tracking.resync import Resync
+from streaming.core.tracking.resync import CoveredPosition, Resync
 
 
 @dataclass(frozen=True, slots=True)

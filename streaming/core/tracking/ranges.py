@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from math import isnan
 from typing import Any, NamedTuple
 
 from streaming.core.model.errors import WireError
 from streaming.core.model.foreign_json import loads
 from streaming.core.model.row import ALL_OFFSETS, Realign
 from streaming.core.model.table import Table
-from streaming.core.model.values import Value, from_json
+from streaming.core.model.values import comparable, from_json
 
 SortKey = tuple[tuple[Any, ...], ...]
 """What keys are compared by: (is it a value, the value) for each key column."""
@@ -29,7 +28,7 @@ def key_order(table: Table) -> KeyOrder:
     def order(key: str) -> SortKey:
         try:
             values = loads(key)
-            return tuple(_comparable(from_json(values[name], kind)) for name, kind in columns)
+            return tuple(comparable(from_json(values[name], kind)) for name, kind in columns)
         except (ValueError, LookupError, TypeError, WireError) as error:
             raise WireError(f"{key} is not a key of table {table.name}: {error}") from error
 
@@ -50,18 +49,6 @@ def listed_order(table: Table) -> Callable[[str], tuple[Any, ...]]:
             return True, key
 
     return listed
-
-
-def _comparable(value: Value) -> tuple[Any, ...]:
-    match value:
-        case None:
-            return (0,)
-        case str():
-            return 1, value.encode()
-        case float() if isnan(value):
-            return (2,)
-        case _:
-            return 1, value
 
 
 class KeyRange(NamedTuple):

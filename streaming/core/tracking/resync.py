@@ -1,7 +1,7 @@
 """The resync of one agreement: what is committed of it, and what its pages send.
 
 Everything up to `end` is brought by pages, which hold rows as they stand; everything behind it goes
-live. Until the last page the consumer is told no more than it had at the beginning (held.py).
+live. Until the last page the consumer is told no more than it had at the beginning: `held`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,11 +9,18 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streaming.core.model.change import RowKey
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import Truncations
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
+
+
+class CoveredPosition(NamedTuple):
+    """What a consumer is told that it has: every hub epoch up to `covers`, and this RUV."""
+
+    covers: int
+    ruv: Ruv
 
 
 class PlannedPage(NamedTuple):

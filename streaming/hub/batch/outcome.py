@@ -19,7 +19,7 @@ from streaming.core.batch.sending import Refresh, SendingView
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.conflict.window import key_of, text_of
 from streaming.core.counts import tallies
-from streaming.core.counts.counter_keys import CountKey, Counts
+from streaming.core.counts.counter_keys import WITHOUT_VALUE, CountKey, Counts, ReplicaKey
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -162,7 +162,7 @@ def without_value(
     taken = facts.filter(pc.less(facts["offset"], end))["rid"].value_counts().to_pylist()
     counts = {one["values"]: one["counts"] for one in taken}
     found = {r: ends[t] - plan.named[t][0] - counts.get(r, 0) for r, t in rids.items()}
-    return {tallies.without_value(rid): count for rid, count in found.items() if count > 0}
+    return {ReplicaKey(WITHOUT_VALUE, rid): count for rid, count in found.items() if count > 0}
 
 
 def batch_counts(

@@ -22,7 +22,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, Sto
 from streaming.core.records.record import Hello
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.replica_state import AgentEnd
-from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.resync import CoveredPosition
 from streaming.facts.consumers.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn

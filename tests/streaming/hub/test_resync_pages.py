@@ -23,9 +23,9 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Subscription, Topology
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
+    CoveredPosition,
     PageRows,
     PlannedPage,
     Resync,

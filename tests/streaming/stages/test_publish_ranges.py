@@ -17,8 +17,8 @@ from streaming.core.model.values import json_text
 from streaming.core.records.record import Item, RangeItem
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.ranges import KeyRange
+from streaming.core.tracking.resync import CoveredPosition
 from streaming.stages.log import CHANGE, LOG, RANGE, REFRESH, changelog
 from streaming.stages.publish import (
     ChunkLimits,

@@ -10,7 +10,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
-from streaming.core.tracking.held import CoveredPosition
+from streaming.core.tracking.resync import CoveredPosition
 
 REPLICA = ReplicaState(1, seen_ms=1_000)
 AGREEMENT = AgreementState("to-a", 1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.core.counts import tallies
+from streaming.core.counts.counter_keys import OLD_GENERATION, ReplicaKey
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
@@ -226,7 +226,7 @@ def test_an_answer_to_what_an_older_generation_sent_is_ignored_and_counted(sessi
 
     assert intake.quarantined == []
     assert [outcome for _, outcome in intake.events[1:]] == [ControlOutcome.OLD_GENERATION] * 2
-    assert intake.counts == {tallies.old_generation(1): 2}
+    assert intake.counts == {ReplicaKey(OLD_GENERATION, 1): 2}
     assert intake.agreements["a1"].acked_covers == 0
     assert intake.replicas[1].mre == 0
 

@@ -8,8 +8,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.records.record import Applied, ReceivedRecord
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.resync import Resync, UnackedPage
+from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
 
 TIMEOUT_MS = 3_000
 SENT_MS = 10_000

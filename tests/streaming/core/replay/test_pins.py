@@ -1,24 +1,14 @@
 """Claims about pins: which stand, and how long they make `rows` keep its versions."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.model.command import CommandName
+from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.pins import Pin, check_pin_name, kept_hours, pins_of
 
 HOUR_MS = 3_600_000
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A command."""
-
-    name: CommandName
-    argument: str | None
 
 
 def test_the_last_command_of_a_name_counts() -> None:
@@ -27,13 +17,13 @@ def test_the_last_command_of_a_name_counts() -> None:
 
     found = pins_of(
         [
-            Said(CommandName.PIN, first.text()),
-            Said(CommandName.PIN, other.text()),
-            Said(CommandName.UNPIN, "a"),
-            Said(CommandName.LEVEL, None),
-            Said(CommandName.UNPIN, "never there"),
-            Said(CommandName.PIN, second.text()),
-            Said(CommandName.UNPIN, "b"),
+            Command(1, CommandName.PIN, first.text()),
+            Command(1, CommandName.PIN, other.text()),
+            Command(1, CommandName.UNPIN, "a"),
+            Command(1, CommandName.LEVEL, None),
+            Command(1, CommandName.UNPIN, "never there"),
+            Command(1, CommandName.PIN, second.text()),
+            Command(1, CommandName.UNPIN, "b"),
         ]
     )
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.tracking.held import CoveredPosition
 from streaming.core.tracking.progress import Accounting, PieceAccount, begin
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
+    CoveredPosition,
     PageBound,
     PageRows,
     Resync,

@@ -8,8 +8,7 @@ from streaming.core.delivery.waits import ResyncWait, prepares_rows, waiting_res
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.state.agreement_state import AgreementState
-from streaming.core.tracking.held import CoveredPosition
-from streaming.core.tracking.resync import Resync, UnackedPage
+from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
 
 KNOWN = AgreementState(
     "to-b", 2, AgreementStatus.IN_SYNC, session="s", sent_ms=40, acked_ms=30, is_full=True
