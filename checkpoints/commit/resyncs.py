@@ -5,10 +5,9 @@ from typing import Any
 
 from checkpoints.times import ms_of, time_of
 from streaming.core.model.ruv import parse_ruv
-from streaming.core.tracking.progress import Accounting, PieceAccount
+from streaming.core.tracking.progress import Accounting, Piece, PieceAccount, ResyncMode, WorkKind
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 
 Row = Mapping[str, Any]
 

@@ -20,10 +20,9 @@ from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner
 from streaming.core.model.change import NOBODY, Op, RowKey
 from streaming.core.model.csn import rid_of
-from streaming.core.model.row import Realign, RowState
+from streaming.core.model.row import Realign, RowState, refreshed
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.records.record import Reason
-from streaming.core.replay.fold import after_change, after_refresh
 
 KEYS_OF_A_QUERY = 5_000
 """The query engine goes down into a list of values: of 30,000 it overflows a stack of 8 MiB, which
@@ -291,9 +290,10 @@ def logged_rows(
         if kind == "refresh":
             sent = RowState(rid, epoch, csn, exists)
             new = Realign(to, hub_epoch, offset, cause == WHOLE)
-            state[row] = after_refresh(old or UNKNOWN, sent, new)
+            state[row] = refreshed(old or UNKNOWN, sent, new)
         elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.hub_epoch):
-            state[row] = after_change(old or UNKNOWN, rid, hub_epoch, csn, exists=exists)
+            realign = (old or UNKNOWN).realign
+            state[row] = RowState(rid, hub_epoch, csn, exists, realign=realign)
     return state
 
 

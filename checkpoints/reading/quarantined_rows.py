@@ -15,7 +15,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.foreign_json import loads
 from streaming.core.model.table import Table
 from streaming.core.records.images import row_named
-from streaming.core.records.written_rows import writes_rows
+from streaming.core.records.record import writes_rows
 
 _NEVER = (0, 0)
 

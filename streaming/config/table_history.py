@@ -6,8 +6,7 @@ from typing import Any
 
 from streaming.config.sections import TableConfig
 from streaming.core.model.function import parse_function
-from streaming.core.model.table import ColumnType
-from streaming.core.model.type_change import keeps_values
+from streaming.core.model.table import ColumnType, keeps_values
 from streaming.core.model.values import json_text
 
 

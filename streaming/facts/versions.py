@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from checkpoints.format_number import FORMAT as STATE_FORMAT
 from connectors.database_kinds import KINDS
-from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import WIRE_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)

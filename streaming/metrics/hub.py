@@ -11,8 +11,7 @@ from checkpoints.format_number import FORMAT
 from streaming.core.batch.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
-from streaming.core.records.record import Reason
-from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import WIRE_VERSIONS, Reason
 from streaming.facts.consumers.divergent import DivergenceKind
 from streaming.facts.consumers.resync import ConsumerResync
 from streaming.facts.consumers.ruvs import state_of

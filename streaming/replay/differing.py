@@ -10,9 +10,8 @@ from streaming.core.batch.sending import WHOLE
 from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.window import SEPARATOR, text_of
 from streaming.core.model.change import Op, RowKey
-from streaming.core.model.row import Realign, RowState
+from streaming.core.model.row import Realign, RowState, refreshed
 from streaming.core.replay.compare import Difference, RecordedPart
-from streaming.core.replay.fold import after_change, after_refresh
 from streaming.replay.past_hub import PastHub, RowPair
 from streaming.stages.log import CHANGE, REFRESH
 
@@ -71,7 +70,7 @@ def _after(row: RowState, entry: Mapping[str, Any]) -> RowState:
     if entry["kind"] == REFRESH:
         sent = RowState(entry["rid"], entry["row_epoch"], csn, exists, image)
         realign = Realign(entry["to"], epoch, entry["offset"], entry["cause"] == WHOLE)
-        return after_refresh(row, sent, realign)
+        return refreshed(row, sent, realign)
     if entry["kind"] == CHANGE and entry["verdict"] == Verdict.ACCEPTED:
-        return after_change(row, entry["rid"], epoch, csn, exists=exists, image=image)
+        return RowState(entry["rid"], epoch, csn, exists, image, row.realign)
     return row

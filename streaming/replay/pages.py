@@ -19,10 +19,9 @@ from streaming.core.model.row import RowState
 from streaming.core.model.truncation import Truncations
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.progress import Accounting, PieceAccount
+from streaming.core.tracking.progress import Accounting, PieceAccount, ResyncMode
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import PageRows, PlannedPage, ResyncPage
-from streaming.core.tracking.work import ResyncMode
 from streaming.hub.resync.pages import Resyncs
 from streaming.stages.log import REFRESH
 

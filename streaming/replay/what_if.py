@@ -10,7 +10,7 @@ from streaming.config.config import Config
 from streaming.config.errors import check, explain
 from streaming.config.functions import unlisted
 from streaming.core.model.errors import ConfigError
-from streaming.core.model.order import JudgingOrder
+from streaming.core.state.topology import JudgingOrder
 
 FUNCTION = ".function"
 ORDER = "order"

@@ -17,7 +17,6 @@ from streaming.core.intake.intake import Intake
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import is_csn_of
-from streaming.core.model.order import JudgingOrder
 from streaming.core.model.row import Arrived
 from streaming.core.model.values import json_text
 from streaming.core.records.check import decode_checked
@@ -25,6 +24,7 @@ from streaming.core.records.record import Reason, ReceivedRecord, Record, Record
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
 from streaming.core.state.reflection import mre, mre_same
+from streaming.core.state.topology import JudgingOrder
 from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts, bools, ints, is_away, texts
 from streaming.stages.csns import any_skewed
 from streaming.stages.runs import RecordRun, closing, runs

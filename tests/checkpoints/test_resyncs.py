@@ -13,10 +13,9 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.progress import Accounting, PieceAccount
+from streaming.core.tracking.progress import Accounting, Piece, PieceAccount, ResyncMode, WorkKind
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import CoveredPosition, PlannedPage, Resync, UnackedPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.checkpoints.written_state import START_S, agreement, replica, ruv
 from tests.harness.examples import examples
 

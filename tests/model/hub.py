@@ -49,7 +49,7 @@ from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.restored import SentPosition, is_restored, raised
 from streaming.core.state.topology import Topology
-from streaming.core.tracking.progress import Accounting
+from streaming.core.tracking.progress import Accounting, Piece, WorkKind
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, key_order
 from streaming.core.tracking.resync import (
     PageBound,
@@ -60,7 +60,6 @@ from streaming.core.tracking.resync import (
     planned_page,
     scanned,
 )
-from streaming.core.tracking.work import Piece, WorkKind
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison

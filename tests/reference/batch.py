@@ -16,12 +16,11 @@ from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import ResyncOrder
-from streaming.core.model.order import JudgingOrder
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import ReceivedRecord
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.topology import Topology
+from streaming.core.state.topology import JudgingOrder, Topology
 from streaming.core.tracking.resync import ResyncPage
 from tests.reference.ranges import send_ranges
 from tests.reference.sending import is_for

@@ -4,9 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from streaming.core.tracking.paging import page_end
 from streaming.core.tracking.ranges import KeyOrder, KeyRange, RangeRealign
-from streaming.core.tracking.resync import PageBound
+from streaming.core.tracking.resync import PageBound, page_end
 
 
 class ScannedPage(NamedTuple):

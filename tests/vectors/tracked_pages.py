@@ -10,8 +10,8 @@ import pyarrow as pa
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.text.wording import as_bytes, as_percent
 from streaming.core.tracking import progress as shown
-from streaming.core.tracking.paging import page_end
-from streaming.core.tracking.work import ResyncMode, WorkKind
+from streaming.core.tracking.progress import ResyncMode, WorkKind
+from streaming.core.tracking.resync import page_end
 from streaming.stages.tracked import TRACKED_ROWS, newest
 from tests.reference.pages import scanned_pages
 from tests.vectors.outcome import VectorError

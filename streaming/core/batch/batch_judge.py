@@ -30,9 +30,8 @@ from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.records.arrival import Repair
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Topology
-from streaming.core.tracking.paging import goes_live
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
-from streaming.core.tracking.resync import ResyncPage
+from streaming.core.tracking.resync import ResyncPage, goes_live
 
 UNKNOWN_ROW = RowState()
 """The state of a row that no replica has written: a tombstone without an author."""
@@ -71,11 +70,7 @@ class BatchJudge:
         known = self.changed.get(key)
         if known is not None:
             return known
-        return self._as_it_stands(key, self.rows.get(key, UNKNOWN_ROW))
-
-    def _as_it_stands(self, key: RowKey, row: RowState) -> RowState:
-        """Return a row of the tables with what truncates and ranges have made of it."""
-        row = self.truncated(key, row)
+        row = self.truncated(key, self.rows.get(key, UNKNOWN_ROW))
         return self._in_ranges(key, row) if self.ranges else row
 
     def truncated(self, key: RowKey, row: RowState) -> RowState:
@@ -300,18 +295,14 @@ class BatchJudge:
                 self.entries.append(Refresh(rid, *key, self.row(key), repair.cause, repair.offset))
 
     def send_tracked(self, page: ResyncPage, consumer: int) -> None:
-        """Refresh the tracked rows of a page, as they stand now."""
+        """Refresh the tracked rows of a page, but for those written behind the resync's end."""
         for one in page.parts:
             for key, tracked_epoch in one.tracked:
-                self._send_tracked((one.part.table, key), tracked_epoch, consumer)
-
-    def _send_tracked(self, key: RowKey, tracked_epoch: int, consumer: int) -> None:
-        """Refresh a tracked row, unless it was written behind the end of the resync."""
-        row = self.row(key)
-        if goes_live(tracked_epoch, row):
-            return
-        self.changed[key] = realigned(row, Realign(consumer, self.hub_epoch))
-        self.entries.append(Refresh(consumer, *key, row, PAGE))
+                row_key = (one.part.table, key)
+                row = self.row(row_key)
+                if not goes_live(tracked_epoch, row):
+                    self.changed[row_key] = realigned(row, Realign(consumer, self.hub_epoch))
+                    self.entries.append(Refresh(consumer, *row_key, row, PAGE))
 
     def take_entries(self) -> list[LogEntry]:
         """Return the entries since the last call, and forget them."""

@@ -8,13 +8,10 @@ from streaming.core.model.statuses import Stop
 from streaming.core.records.record import Applied, Hello, Record
 from streaming.core.state.hub_state import HubState
 
-Epochs = range
-"""Consecutive hub epochs, possibly none."""
-
 
 @dataclass(frozen=True, slots=True)
 class EpochsInFlight:
-    """The hub epochs in (mre, hub_epoch], each in one of three ranges.
+    """The hub epochs in (mre, hub_epoch], each in one of three ranges, possibly empty.
 
     `unsent`: committed at the hub, not sent. `sent`: sent, and not applied according to the
     topics. `unread`: applied, but the hub has not read the `applied`.
@@ -22,9 +19,9 @@ class EpochsInFlight:
 
     hub_epoch: int
     mre: int
-    unsent: Epochs
-    sent: Epochs
-    unread: Epochs
+    unsent: range
+    sent: range
+    unread: range
 
 
 def flight(hub_epoch: int, mre: int, sent_covers: int, applied: int) -> EpochsInFlight:

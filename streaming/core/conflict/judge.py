@@ -256,9 +256,7 @@ def _lacks_rejection(arrived: Arrived, row: RowState, *, is_refused: bool) -> bo
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:
     """The largest hub epoch that its replica must have reflected before it may write any row."""
-    return (
-        max((f.hub_epoch for f in floors if f.offset < arrived.offset), default=0) if floors else 0
-    )
+    return max((f.hub_epoch for f in floors if f.offset < arrived.offset), default=0)
 
 
 def realign_epoch_of(arrived: Arrived, row: RowState, floors: Sequence[Floor]) -> int:

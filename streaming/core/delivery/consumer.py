@@ -3,8 +3,15 @@
 from dataclasses import dataclass, replace
 
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
-from streaming.core.records.record import Applied, Hello, Item, RangeItem, Stopped, Update
-from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import (
+    WIRE_VERSIONS,
+    Applied,
+    Hello,
+    Item,
+    RangeItem,
+    Stopped,
+    Update,
+)
 
 
 @dataclass(frozen=True, slots=True)

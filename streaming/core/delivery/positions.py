@@ -69,36 +69,20 @@ class HubBehind:
     claimed: str
     known: str
 
-    def __str__(self) -> str:
-        """Return what is wrong; what to do is the remedy of the stop (StopReason.HUB_BEHIND)."""
-        return (
-            f"this consumer has {self.claimed}, and the hub has sent it no more than {self.known}:"
-            " the hub's state was restored to an earlier one"
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class OldGeneration:
-    """The position is of a generation of the hub that is over, so it counts other hub epochs."""
+    """The position is of a generation of the hub that is over, so it counts other hub epochs.
+
+    Neither covers nor RUV tells what its consumer lacks then, which needs a full copy.
+    """
 
     claimed: int
     generation: int
 
-    def __str__(self) -> str:
-        """Return what is wrong, and what to do."""
-        return (
-            f"this consumer's position is of generation {self.claimed}, and the hub is of"
-            f" generation {self.generation} since its state was restored: neither covers nor RUV"
-            " tells what it lacks, so it needs a full copy"
-        )
 
-
-@dataclass(frozen=True, slots=True)
-class PositionGap:
-    """Nothing may be sent from this position, because something would be left out: why."""
-
-    why: OldGeneration | EpochsPurged | SendingRefused
-
+PositionGap = OldGeneration | EpochsPurged | SendingRefused
+"""Why nothing may be sent from a position, because something would be left out."""
 
 PositionDecision = BelievedPosition | HubBehind | PositionGap
 
@@ -116,7 +100,7 @@ def decide(
     if behind is not None:
         return behind
     gap = _gap(claimed, committed, in_log)
-    return BelievedPosition(claimed.covers, claimed.ruv) if gap is None else PositionGap(gap)
+    return BelievedPosition(claimed.covers, claimed.ruv) if gap is None else gap
 
 
 def hub_behind(
@@ -140,7 +124,7 @@ def hub_behind(
 
 def _gap(
     claimed: ClaimedPosition, committed: CommittedHub, in_log: Callable[[str], bool]
-) -> OldGeneration | EpochsPurged | SendingRefused | None:
+) -> PositionGap | None:
     if _is_old(claimed, committed):
         return OldGeneration(claimed.generation, committed.generation)
     purged = epochs_purged(claimed.covers, committed.purge_epoch)

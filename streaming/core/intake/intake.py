@@ -171,7 +171,7 @@ class Intake(TransactionIntake):
         if isinstance(answer, Stop):
             self._stop(received, answer)
             return
-        is_old = isinstance(answer, PositionGap) and isinstance(answer.why, OldGeneration)
+        is_old = isinstance(answer, OldGeneration)
         if isinstance(answer, PositionGap):
             self.move(received.rid, lambda one: replace(one, is_full=True))
         if is_old:

@@ -22,8 +22,7 @@ from streaming.core.model.statuses import (
     Stop,
     StopReason,
 )
-from streaming.core.records.record import Applied, Hello, ReceivedRecord
-from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session, new_session

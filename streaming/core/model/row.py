@@ -94,6 +94,12 @@ def realigned(row: RowState, new: Realign) -> RowState:
     return RowState(row.author, row.hub_epoch, row.csn, row.exists, row.image, (*kept, new))
 
 
+def refreshed(row: RowState, sent: RowState, realign: Realign) -> RowState:
+    """Return the row behind a refresh; `sent`: as it was sent, for a row that no entry wrote."""
+    base = row if row.csn else sent._replace(realign=row.realign)
+    return realigned(base, realign)
+
+
 def blocking(arrived: Arrived, row: RowState) -> Iterator[Realign]:
     """Return the row's realigns that block this change, unless it has reflected their hub epoch."""
     rid, offset = arrived.change.rid, arrived.offset

@@ -20,9 +20,15 @@ from streaming.core.records.form import csn_fault, form_fault, has_id, rid_fault
 from streaming.core.records.images import CanonicalImages, images_of
 from streaming.core.records.kinds import KINDS, FieldType
 from streaming.core.records.members import Fields, RecordFault, got, is_text, number, parse
-from streaming.core.records.record import RECORD_BYTES, Reason, Record, RecordKind, Snapshot
+from streaming.core.records.record import (
+    RECORD_BYTES,
+    WIRE_VERSIONS,
+    Reason,
+    Record,
+    RecordKind,
+    Snapshot,
+)
 from streaming.core.records.snapshot_row import snapshot_row
-from streaming.core.records.wire_versions import WIRE_VERSIONS
 
 VERSION = WIRE_VERSIONS[-1]
 """The wire's newest version that is read here."""

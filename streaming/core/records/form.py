@@ -6,7 +6,7 @@ from streaming.core.model.change import Op
 from streaming.core.model.csn import CSN_PATTERN, rid_of
 from streaming.core.model.errors import RuvError
 from streaming.core.model.ruv import parse_ruv
-from streaming.core.records.kinds import KINDS, NUMBERS, FieldType
+from streaming.core.records.kinds import KINDS, NUMBERS, Field, FieldType
 from streaming.core.records.members import (
     Fields,
     RecordFault,
@@ -143,23 +143,9 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
         value = fields.get(field.name)
         if value is None or field.name in NUMBERS:
             continue
-        match field.type:
-            case FieldType.RUV:
-                fault = _ruv_fault(value)
-            case FieldType.VERSIONS if not _is_versions(value):
-                fault = expected(field.name, field.type, value)
-            case FieldType.NAMES if not _is_names(value):
-                fault = expected(field.name, field.type, value)
-            case FieldType.OBJECT if not isinstance(value, dict):
-                fault = expected(field.name, field.type, value)
-            case FieldType.TEXT if not is_text(value):
-                fault = expected(field.name, field.type, value)
-            case FieldType.ID if not _is_text_upto(value, ID_CHARS):
-                fault = expected(field.name, field.type, value)
-            case FieldType.CSN if field.name == "own" and not is_csn(value):
-                fault = expected(field.name, field.type, value)
-            case _:
-                fault = None
+        if not _fits(value, field):
+            return expected(field.name, field.type, value)
+        fault = _ruv_fault(value) if field.type is FieldType.RUV else None
         if fault is not None:
             return fault
     one_of = KINDS[kind].alternatives
@@ -170,6 +156,25 @@ def _control_form_fault(fields: Fields) -> RecordFault | None:
             f"field {names}: one must be an object with an id of at most {ID_CHARS} characters",
         )
     return None
+
+
+def _fits(value: object, field: Field) -> bool:
+    """Return whether a value has the form of its field; a RUV's lines are looked at apart."""
+    match field.type:
+        case FieldType.VERSIONS:
+            return _is_versions(value)
+        case FieldType.NAMES:
+            return _is_names(value)
+        case FieldType.OBJECT:
+            return isinstance(value, dict)
+        case FieldType.TEXT:
+            return is_text(value)
+        case FieldType.ID:
+            return _is_text_upto(value, ID_CHARS)
+        case FieldType.CSN if field.name == "own":
+            return is_csn(value)
+        case _:
+            return True
 
 
 def _is_text_upto(value: object, chars: int) -> bool:

@@ -32,6 +32,17 @@ class RecordKind(StrEnum):
     """what the replica's database declares of the replicated tables"""
 
 
+_WRITES_NONE = {*RecordKind} - {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
+
+
+def writes_rows(kind: str | None) -> bool:
+    """Return whether a record that could not be processed may stand for a row of its replica.
+
+    kind: None: it could not be read that far.
+    """
+    return kind not in _WRITES_NONE
+
+
 class UpdateKind(StrEnum):
     """The kinds of record in an updates topic (docs/wire.md, Kinds of an updates topic)."""
 
@@ -40,6 +51,9 @@ class UpdateKind(StrEnum):
     STOPPED = "stopped"
     """the hub reads nothing more of the replica and sends it nothing more: why"""
 
+
+WIRE_VERSIONS = (1,)
+"""The versions of the wire that this release reads and writes, the newest last (docs/wire.md)."""
 
 RECORD_BYTES = 1_000_000
 """The default limit of a change, in bytes."""

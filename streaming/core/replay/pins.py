@@ -38,7 +38,7 @@ def check_pin_name(name: str) -> str:
 
 
 def pins_of(commands: Iterable[Command]) -> dict[str, Pin]:
-    """Return name -> the pin that stands, of all commands up to now, in the order in which operators gave them."""
+    """Return name -> the pin that stands, of all commands in their order."""
     found: dict[str, Pin] = {}
     for one in commands:
         if one.name == CommandName.PIN:

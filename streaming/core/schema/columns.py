@@ -112,42 +112,30 @@ def _presence(
     subject, at = f"column {name}", there_or_not(found, list(columns))
     required = [one for one, column in columns.items() if column.is_required]
     is_generated = all(one.generated for one in columns.values())
+    matters = True
     if is_configured and lack:
-        yield SchemaDifference(
-            table.name,
-            subject,
-            at,
-            f"it is configured, and the agent of {names_text(lack)} does not start without it",
-            "add the column there, or take it out of the configuration",
-        )
+        causes = f"it is configured, and the agent of {names_text(lack)} does not start without it"
+        remedy = "add the column there, or take it out of the configuration"
     elif not is_configured and required:
-        yield SchemaDifference(
-            table.name,
-            subject,
-            at,
+        causes = (
             "it is NOT NULL without a default and not configured: no row of another replica could"
-            f" be stored at {names_text(required)}, and its agent does not start",
-            "give it a default, or add it to the table's columns in the configuration",
+            f" be stored at {names_text(required)}, and its agent does not start"
         )
+        remedy = "give it a default, or add it to the table's columns in the configuration"
     elif lack:
-        yield SchemaDifference(
-            table.name,
-            subject,
-            at,
-            "it is not configured, so its values stay in the database that has it",
-            "add it at every replica and to the table's columns in the configuration",
-            matters=not is_generated,
-        )
+        causes = "it is not configured, so its values stay in the database that has it"
+        remedy = "add it at every replica and to the table's columns in the configuration"
+        matters = not is_generated
     elif not is_configured and not is_generated:
-        yield SchemaDifference(
-            table.name,
-            subject,
-            at,
+        causes = (
             "it is not configured, so its values stay where they were written, and the replicas"
-            " differ in it",
-            "add it to the table's columns in the configuration if they should not",
-            matters=False,
+            " differ in it"
         )
+        remedy = "add it to the table's columns in the configuration if they should not"
+        matters = False
+    else:
+        return
+    yield SchemaDifference(table.name, subject, at, causes, remedy, matters)
 
 
 def _aspects(

@@ -112,3 +112,15 @@ class HubState:
             and known.resync.is_same(agreement.resync)
         )
         return agreement.goes_on_with_resync and is_same and agreement.scanned == self.hub_epoch
+
+    def says_nothing_new(self, before: "HubState") -> bool:
+        """Return whether the batch behind `before` sends nothing, and changed nothing.
+
+        When replicas were heard does not count: the hub needs no commit of such a batch.
+        """
+        heard = {
+            rid: replace(one, seen_ms=self.replicas[rid].seen_ms)
+            for rid, one in before.replicas.items()
+            if rid in self.replicas
+        }
+        return self == replace(before, batch=self.batch, replicas=heard, to_send={})

@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from streaming.core.conflict.winner import UserFunction
 from streaming.core.model.csn import MAX_SKEW_S
-from streaming.core.model.order import JudgingOrder
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.records.record import RECORD_BYTES
+
+
+class JudgingOrder(StrEnum):
+    """What the transactions of a batch are ordered by; inside, their changes are in CSN order."""
+
+    LARGEST_CSN = "largest_csn"
+    """their largest CSN: the protocol's order, which keeps each row's local order"""
+    PRIMARY_CSN = "primary_csn"
+    """their first CSN: by the beginning of a transaction; only to ask what it would have done"""
+    ARRIVAL = "arrival"
+    """the time of their last change's record in Kafka; only to ask what it would have done"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,26 @@ Everything up to `end` is brought by pages, which hold rows as they stand; every
 live. Until the last page the consumer is told no more than it had at the beginning: `held`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from streaming.core.model.change import RowKey
+from streaming.core.model.row import RowState
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import Truncations
-from streaming.core.tracking.progress import Accounting, PieceAccount, begin
+from streaming.core.tracking.progress import (
+    Accounting,
+    Piece,
+    PieceAccount,
+    ResyncMode,
+    WorkKind,
+    begin,
+)
 from streaming.core.tracking.ranges import KeyRange
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
+
+Key = TypeVar("Key")
 
 
 class CoveredPosition(NamedTuple):
@@ -185,3 +195,23 @@ def scanned(ordered: Iterable[str], truncations: Truncations, held_covers: int) 
     """Return the tables that a resync scans: `ordered`, and those truncated behind its position."""
     behind = (table for table, one in truncations.items() if one.hub_epoch > held_covers)
     return frozenset((*ordered, *behind))
+
+
+def goes_live(tracked_epoch: int, row: RowState) -> bool:
+    """Return whether a tracked row was written again behind the end of the resync.
+
+    Then it is sent with the live batches; any other goes as it stands, a tombstone as its delete.
+    Rows have no place in hub order, so hub epochs are compared.
+    """
+    return row.hub_epoch > tracked_epoch
+
+
+def page_end(keys: Sequence[Key], end: int, order: Callable[[Key], Any]) -> int:
+    """Return where a page ends that is to end before this place: equal keys stay together.
+
+    Keys may be equal by value and different rows, as decimals that differ in their trailing zeros;
+    a page that ended between them would delete the later one as a stranger of its range.
+    """
+    if end >= len(keys):
+        return len(keys)
+    return bisect_right(keys, order(keys[end - 1]), lo=end, key=order)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.core.batch.flight import Epochs, applied_in, flight
+from streaming.core.batch.flight import applied_in, flight
 from streaming.core.model.errors import SourceError
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.text.wording import as_count
@@ -106,5 +106,5 @@ def _applied(
     return applied, f"not read in time: {as_count(left, 'record')} of {topic}" if left > 0 else None
 
 
-def _range(epochs: Epochs) -> EpochRange | None:
+def _range(epochs: range) -> EpochRange | None:
     return EpochRange(epochs[0], epochs[-1]) if epochs else None

@@ -19,8 +19,7 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.text.wording import as_percent
-from streaming.core.tracking.progress import Accounting, estimated_end, progress
-from streaming.core.tracking.work import ResyncMode
+from streaming.core.tracking.progress import Accounting, ResyncMode, estimated_end, progress
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.names import agreement_named, committed
 

@@ -11,7 +11,6 @@ from streaming.carriers.carrier import Carrier
 from streaming.core.batch.inputs import failed, next_epoch, still_due
 from streaming.core.conflict.winner import Resolution
 from streaming.core.counts import tallies
-from streaming.core.intake.at_rest import says_nothing_new
 from streaming.core.intake.eviction import evict
 from streaming.core.model.function import ConflictRule
 from streaming.core.tracking.resync import ResyncPage
@@ -121,7 +120,7 @@ def _leaves_something(hub: Hub, decided: DecidedBatch) -> bool:
     others = (rows for name, rows in decided.tables.items() if name is not TableName.EVENTS)
     is_counted = any(after.counts.values()) or any(rows.num_rows for rows in others)
     is_stopped = dict(after.offsets) != dict(plan.offsets_to)
-    return is_counted or is_stopped or not says_nothing_new(hub.state, after.state)
+    return is_counted or is_stopped or not after.state.says_nothing_new(hub.state)
 
 
 def bring_rows_up(hub: Hub, now_ms: int) -> None:

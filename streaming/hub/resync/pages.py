@@ -26,7 +26,7 @@ from streaming.core.records.arrival import Quarantined
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Subscription, Topology
-from streaming.core.tracking.progress import Accounting
+from streaming.core.tracking.progress import Accounting, Piece
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     PageBound,
@@ -38,7 +38,6 @@ from streaming.core.tracking.resync import (
     planned_page,
     scanned,
 )
-from streaming.core.tracking.work import Piece
 from streaming.hub.resync.prepared_tables import OrderedKeys, PreparedTable
 from streaming.stages.tracked import of_table
 

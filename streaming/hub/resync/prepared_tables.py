@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from checkpoints.reading.resync_rows import SortedRows
-from streaming.core.tracking.paging import page_end
 from streaming.core.tracking.ranges import KeyOrder
-from streaming.core.tracking.resync import PageBound
+from streaming.core.tracking.resync import PageBound, page_end
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import pytest
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from streaming.core.records.record import (
+    WIRE_VERSIONS,
     Applied,
     Goodbye,
     Heartbeat,
@@ -19,7 +20,6 @@ from streaming.core.records.record import (
     ItemType,
     Refused,
 )
-from streaming.core.records.wire_versions import WIRE_VERSIONS
 from tests.connectors.sqlite.running_agents import (
     RUV,
     Agents,

@@ -13,6 +13,7 @@ from streaming.core.model.csn import MAX_SKEW_S, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.records.record import (
+    WIRE_VERSIONS,
     Applied,
     Commit,
     Hello,
@@ -21,7 +22,6 @@ from streaming.core.records.record import (
     Refused,
     Update,
 )
-from streaming.core.records.wire_versions import WIRE_VERSIONS
 from tests.connectors.sqlite.sqlite_replica import CREATE_ITEMS, ITEMS, RID, Replica, make
 
 CLOCK_S = 1_800_000_000

@@ -12,7 +12,7 @@ from checkpoints import format_number
 from connectors import jars
 from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
 from streaming.cli.commands import COMMANDS, PURPOSES
-from streaming.core.records.wire_versions import WIRE_VERSIONS
+from streaming.core.records.record import WIRE_VERSIONS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater

@@ -12,9 +12,8 @@ from checkpoints.tables import TableName
 from streaming.core.model.command import ResyncOrder
 from streaming.core.model.statuses import AgreementStatus, AwayReason, Stop, StopReason
 from streaming.core.state.agreement_state import AgreementState
-from streaming.core.tracking.progress import Accounting, begin
+from streaming.core.tracking.progress import Accounting, Piece, ResyncMode, WorkKind, begin
 from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from streaming.facts.consumers import resync as facts
 from tests.checkpoints.written_state import (
     START_S,

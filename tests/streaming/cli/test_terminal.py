@@ -19,9 +19,8 @@ import pytest
 
 from checkpoints.tables import TableName
 from streaming.core.model.statuses import AgreementStatus
-from streaming.core.tracking.progress import begin
+from streaming.core.tracking.progress import Piece, ResyncMode, WorkKind, begin
 from streaming.core.tracking.resync import CoveredPosition, Resync
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from streaming.terminal.output import write_table
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn

@@ -23,6 +23,7 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Subscription, Topology
+from streaming.core.tracking.progress import WorkKind
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     CoveredPosition,
@@ -32,7 +33,6 @@ from streaming.core.tracking.resync import (
     ResyncPage,
     UnackedPage,
 )
-from streaming.core.tracking.work import WorkKind
 from streaming.hub.resync.pages import LackingRows, Resyncs
 from streaming.stages.tracked import TRACKED_ROWS
 from tests.checkpoints.sorted_files import sorted_files

@@ -20,10 +20,9 @@ from streaming.core.records.record import Commit, ReceivedRecord, Record
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Topology
-from streaming.core.tracking.progress import begin
+from streaming.core.tracking.progress import ResyncMode, WorkKind, begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import PageRows, ResyncPage
-from streaming.core.tracking.work import ResyncMode, WorkKind
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn
 from tests.harness.examples import examples

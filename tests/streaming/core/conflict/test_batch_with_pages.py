@@ -25,10 +25,9 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.records.record import Hello, ReceivedRecord, Refused
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
-from streaming.core.tracking.progress import begin
+from streaming.core.tracking.progress import Piece, ResyncMode, WorkKind, begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order
 from streaming.core.tracking.resync import CoveredPosition, PageRows, Resync, ResyncPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.reference.batch import BatchDecision, decide
 from tests.reference.ranges import send_ranges

@@ -9,11 +9,11 @@ from streaming.core.counts.counter_keys import (
     QUARANTINED,
     ConflictKey,
     CountKey,
+    ReplicaKey,
     of_conflicts,
     tally,
 )
 from streaming.core.counts.tallies import (
-    duplicate,
     judged_changes,
     quarantined_records,
     recorded_conflicts,
@@ -67,7 +67,11 @@ def test_a_conflict_is_counted_at_its_loser() -> None:
 def test_the_names_do_not_meet() -> None:
     """All of them stand in one map of the commit row."""
     kept = [quarantined_change(arrived(10, SEEN), Reason.LATE, "")] * 2
-    totals: dict[CountKey, int] = {"judged": 3, duplicate(1): 4, **quarantined_records(kept)}
+    totals: dict[CountKey, int] = {
+        "judged": 3,
+        ReplicaKey(DUPLICATES, 1): 4,
+        **quarantined_records(kept),
+    }
 
     assert tally(totals, QUARANTINED) == {(1, "late"): 2}
     assert tally(totals, DUPLICATES) == {(1, "records"): 4}

@@ -15,10 +15,9 @@ from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.records.record import Item, ItemType, RangeItem
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.progress import begin
+from streaming.core.tracking.progress import Piece, ResyncMode, WorkKind, begin
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import csn
 from tests.reference.sending import is_for, items_of, tracked
 from tests.streaming.core.delivery.test_sending import (

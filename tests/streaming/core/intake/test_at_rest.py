@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from streaming.core.intake.at_rest import says_nothing_new
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
@@ -27,14 +26,14 @@ def test_a_replica_that_is_heard_again_says_nothing_new() -> None:
     """When it was heard is no fact of the data, and changes with each record."""
     heard = replace(AFTER, replicas={1: replace(REPLICA, seen_ms=2_000)})
 
-    assert says_nothing_new(BEFORE, heard)
-    assert says_nothing_new(BEFORE, AFTER)
+    assert heard.says_nothing_new(BEFORE)
+    assert AFTER.says_nothing_new(BEFORE)
 
 
 @pytest.mark.parametrize("field", sorted(OF_HUB))
 def test_anything_else_of_the_state_is_new(field: str) -> None:
     """Who adds a fact to the state need not think of heartbeats."""
-    assert not says_nothing_new(BEFORE, replace(AFTER, **{field: ANOTHER}))
+    assert not replace(AFTER, **{field: ANOTHER}).says_nothing_new(BEFORE)
 
 
 @pytest.mark.parametrize("field", [f.name for f in fields(ReplicaState) if f.name != "seen_ms"])
@@ -42,7 +41,7 @@ def test_anything_else_of_a_replica_is_new(field: str) -> None:
     """What a heartbeat brings besides its time is looked at by the next start only if committed."""
     other = replace(REPLICA, **{field: ANOTHER})
 
-    assert not says_nothing_new(BEFORE, replace(AFTER, replicas={1: other}))
+    assert not replace(AFTER, replicas={1: other}).says_nothing_new(BEFORE)
 
 
 @pytest.mark.parametrize("field", [f.name for f in fields(AgreementState)])
@@ -50,4 +49,4 @@ def test_anything_of_an_agreement_is_new(field: str) -> None:
     """A consumer that comes back, or has waited for too long, changes what is sent."""
     other = replace(AGREEMENT, **{field: ANOTHER})
 
-    assert not says_nothing_new(BEFORE, replace(AFTER, agreements={"to-a": other}))
+    assert not replace(AFTER, agreements={"to-a": other}).says_nothing_new(BEFORE)

@@ -18,10 +18,9 @@ from streaming.core.records.arrival import RETRY, Repair
 from streaming.core.records.record import Applied, Heartbeat, Hello, Reason, ReceivedRecord, Record
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.tracking.progress import Accounting, begin
+from streaming.core.tracking.progress import Accounting, Piece, ResyncMode, WorkKind, begin
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from streaming.core.tracking.resync import CoveredPosition, Resync, UnackedPage
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.builders import change, csn
 from tests.streaming.core.intake.speaker import (
     RULES,

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.model.errors import WireError
-from streaming.core.model.table import ColumnType
-from streaming.core.model.type_change import keeps_values
+from streaming.core.model.table import ColumnType, keeps_values
 from streaming.core.model.values import Value, from_json, to_json
 
 T = ColumnType

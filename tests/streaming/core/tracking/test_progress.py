@@ -5,8 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.model.errors import StateError
-from streaming.core.tracking.progress import WHOLE, begin, estimated_end, progress
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
+from streaming.core.tracking.progress import (
+    WHOLE,
+    Piece,
+    ResyncMode,
+    WorkKind,
+    begin,
+    estimated_end,
+    progress,
+)
 from tests.harness.examples import examples
 
 

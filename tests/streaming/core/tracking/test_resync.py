@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.tracking.progress import Accounting, PieceAccount, begin
+from streaming.core.tracking.progress import (
+    Accounting,
+    Piece,
+    PieceAccount,
+    ResyncMode,
+    WorkKind,
+    begin,
+)
 from streaming.core.tracking.ranges import KeyRange, key_order
 from streaming.core.tracking.resync import (
     CoveredPosition,
@@ -20,7 +27,6 @@ from streaming.core.tracking.resync import (
     marked,
     planned_page,
 )
-from streaming.core.tracking.work import Piece, ResyncMode, WorkKind
 from tests.harness.examples import examples
 from tests.reference.pages import bound_of
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.core.model.row import RowState
-from streaming.core.tracking.paging import goes_live, page_end
+from streaming.core.tracking.resync import goes_live, page_end
 from tests.harness.examples import examples
 
 KEYS = ("a", "b", "c", "d")
