@@ -24,21 +24,6 @@ from streaming.stages.canonical import ImageForm, form_of, matches
 from streaming.stages.checked import CSN_BYTES, NO_CHECKED, Bools, bools, checked, texts
 from streaming.stages.csns import CSN, are_of_record
 
-_PARTS = (
-    *(
-        "session",
-        "csn",
-        "prim_csn",
-        "app",
-        "epoch",
-        "table",
-        "key",
-        "op",
-        "before",
-        "after",
-        "opno",
-    ),
-)
 _START = f'{{"v":{VERSION},"kind":"{RecordKind.CHANGE}","session":"'
 _SESSION = rf'[^"\\\x00-\x1f]{{1,{ID_CHARS}}}'
 _EPOCH = "0|[1-9][0-9]{0,17}"
@@ -82,15 +67,15 @@ def _parse_canonical(
     for csn in ("csn", "prim_csn") if parts["prim_csn"].null_count < len(good) else ("csn",):
         good &= are_of_record(placed, texts(pc.coalesce(parts[csn], parts["csn"])), limits)
     columns = {name: placed[name] for name in ("rid", "offset", "time")}
-    columns |= {**{name: parts[name] for name in _PARTS}, "partial": lacking}
-    found = pa.table(columns)
+    columns |= {name: parts[name] for name in parts.schema.names}
+    found = pa.table({**columns, "partial": lacking})
     return _checked(found if good.all() else found.filter(pa.array(good))), good
 
 
 def _checked(parts: pa.Table) -> pa.Table:
     """Return CHECKED of canonical changes.
 
-    `parts`: _PARTS as binary columns, besides rid, offset, time and partial.
+    `parts`: those of `_parts`, besides rid, offset, time and partial.
     """
     fields = [pc.fill_null(parts[name], NULL_TEXT) for name in CONTENT_FIELDS]
     joined = pc.binary_join_element_wise(*fields, FIELD_SEPARATOR.encode()).to_pylist()
@@ -104,7 +89,7 @@ def _checked(parts: pa.Table) -> pa.Table:
 def _validate(parts: pa.RecordBatch, forms: Mapping[bytes, ImageForm]) -> tuple[Bools, Bools]:
     """Return (which changes are valid, which after-images lack columns).
 
-    `parts`: _PARTS as binary columns; a column is null where the change has no such part.
+    `parts`: those of `_parts`; a column is null where the change has no such part.
     """
     good = bools(pc.and_(pc.is_valid(parts["session"]), pc.is_in(parts["op"], _OPS)))
     deleted = pc.equal(parts["op"], Op.DELETE.value.encode())
@@ -140,7 +125,7 @@ def _is_simple(name: str) -> bool:
 
 
 def _parts(records: pa.Array) -> pa.RecordBatch:
-    """Split each record into _PARTS, as binary columns.
+    """Split each record into its parts, as binary columns.
 
     A record that is no canonical change has some part that is invalid or null.
     """

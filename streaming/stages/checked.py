@@ -185,6 +185,11 @@ def with_images(rows: pa.Table, lacking: Bools, fetch: Fetch) -> pa.Table:
     return rows
 
 
+def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column without chunks."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
 def ints(column: pa.ChunkedArray | pa.Array) -> Ints:
     """A column as int64; null is 0."""
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
@@ -199,6 +204,6 @@ def texts(column: pa.ChunkedArray | pa.Array) -> Texts:
     """A column of CSNs as fixed-width bytes, which compare as the text does; null is empty."""
     padded = pc.binary_join_element_wise(pc.fill_null(column.cast(pa.binary()), b""), _PADDING, b"")
     fixed = pc.binary_slice(padded, 0, CSN_BYTES).cast(pa.binary(CSN_BYTES))
-    array = fixed.combine_chunks() if isinstance(fixed, pa.ChunkedArray) else fixed
+    array = one_array(fixed)
     start = array.offset * CSN_BYTES
     return np.frombuffer(array.buffers()[1], CSN_TYPE, len(array), start)

@@ -32,26 +32,11 @@ from streaming.stages.runs import RecordRun, closing, runs
 ReadPending = Callable[[Collection[Context]], pa.Table]
 """Evicted transactions -> the rows that table `pending` has of them, in CSN order by replica."""
 
-_CHANGE = [
-    CHANGELOG.field("rid"),  # the replica that wrote it, or the hub's own rid
-    CHANGELOG.field("offset"),  # in the replica's topic
-    CHANGELOG.field("time"),  # CreateTime
-    CHANGELOG.field("session"),  # the session that wrote it
-    CHANGELOG.field("csn"),
-    CHANGELOG.field("prim_csn"),  # its transaction; null: a transaction of its own
-    CHANGELOG.field("epoch"),  # the origin's epoch
-    CHANGELOG.field("table"),
-    CHANGELOG.field("key"),  # canonical text, as are the images
-    CHANGELOG.field("op"),  # core: Op
-    CHANGELOG.field("before"),  # the before-image; null: none, or on the executors
-    CHANGELOG.field("after"),  # the after-image; null: a delete, or on the executors
-    CHANGELOG.field("opno"),  # null: its replica does not number its changes
-    CHANGELOG.field("content"),  # core: Change.content
-    CHANGELOG.field("app"),  # the application that wrote it; null: not stated
-    CHANGELOG.field("snapshot"),  # the snapshot that it is a row of; null: it was written then
-]
-_FIELDS = tuple(field.name for field in _CHANGE)
-"""What is known of a change without the changes before it."""
+_FIELDS = (
+    *("rid", "offset", "time", "session", "csn", "prim_csn", "epoch", "table", "key", "op"),
+    *("before", "after", "opno", "content", "app", "snapshot"),
+)
+"""What is known of a change without the changes before it (checkpoints/comments.py)."""
 
 _RECEIVED = tuple({*_FIELDS, "reason", "detail", "kind", "value"} - {"time"})
 
@@ -63,7 +48,7 @@ _AT_ONCE = 1_000
 
 ELIGIBLE = pa.schema(
     [
-        *_CHANGE,
+        *(CHANGELOG.field(name) for name in _FIELDS),
         CHANGELOG.field("mre"),  # the hub epoch up to which its replica had seen everything
         CHANGELOG.field("mre_same"),  # counting reflections of the change's own epoch too
         ("tx", pa.string()),  # the largest CSN of its transaction
@@ -71,7 +56,7 @@ ELIGIBLE = pa.schema(
         ("size", pa.int64()),  # bytes of its item if its images are on the executors, else null
     ]
 )
-"""The changes that a batch judges, in judging order."""
+"""The changes that a batch judges, in judging order; where `size` is set, they have no images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +186,6 @@ def _take_run(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Ta
 
 
 def _received(rows: pa.Table) -> Iterator[ReceivedRecord]:
-    """The records as values."""
     times_ms = pc.divide(rows["time"].cast(pa.int64()), 1000)
     rows = rows.select(_RECEIVED).append_column("time_ms", times_ms)
     few = rows.to_batches(max_chunksize=_AT_ONCE)

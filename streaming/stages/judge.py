@@ -28,7 +28,16 @@ from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncations
 from streaming.core.records.arrival import Repair
 from streaming.core.tracking.resync import ResyncPage
-from streaming.stages.checked import Bools, Fetch, Ints, bools, ints, is_away, with_images
+from streaming.stages.checked import (
+    Bools,
+    Fetch,
+    Ints,
+    bools,
+    ints,
+    is_away,
+    one_array,
+    with_images,
+)
 from streaming.stages.intake import arrived_of
 
 LAST = 1 << 62
@@ -116,6 +125,7 @@ def judge(
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
+    batch_judge.refresh(intake.repairs)
     for page in pages:
         batch_judge.send_tracked(page, intake.agreements[page.agreement].consumer)
     refreshes += [(LAST, one) for one in batch_judge.take_entries() if isinstance(one, Refresh)]
@@ -151,7 +161,6 @@ _UNKNOWN = RowState()
 
 
 def _truncated(eligible: pa.Table) -> frozenset[str]:
-    """Return the tables that are truncated."""
     truncates = eligible.filter(pc.equal(eligible["op"], Op.TRUNCATE.value))
     return frozenset(truncates["table"].to_pylist())
 
@@ -195,8 +204,7 @@ def _met(
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    encoded = column.combine_chunks().dictionary_encode()
-    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    return one_array(column.combine_chunks().dictionary_encode())
 
 
 def _by_core(
@@ -321,7 +329,6 @@ def _may_be_adopted(grouped: _Grouped, eligible: pa.Table, edge: int) -> Bools:
 
 
 def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:
-    """Mark the changes of tables that are not configured any more."""
     return ~bools(pc.is_in(eligible["table"], pa.array(sorted(tables), pa.string())))
 
 
@@ -350,20 +357,13 @@ def _rows_before(
 ) -> tuple[Ints, Ints, pa.Array]:
     """Return author, epoch and CSN of the row before each change, if all changes are accepted."""
     count, order, first = len(grouped.code), grouped.order, grouped.first
-    met = np.empty(
-        count, dtype=np.int64
-    )  # the index of an earlier change; from `count` on, of a row
+    met = np.empty(count, dtype=np.int64)  # indices of earlier changes; from `count` on, of rows
     met[order[1:]] = order[:-1]
     met[order[first]] = count + grouped.code[order[first]]
     author = np.concatenate([grouped.rid, grouped.author])[met]
     epoch = np.concatenate([np.full(count, hub_epoch, dtype=np.int64), grouped.epoch])[met]
-    written = eligible["csn"].combine_chunks()
-    csns = pa.chunked_array([*_chunks(written), pa.array(grouped.csn, pa.string())])
+    csns = pa.chunked_array([*eligible["csn"].chunks, pa.array(grouped.csn, pa.string())])
     return author, epoch, csns.take(pa.array(met)).combine_chunks()
-
-
-def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def _judge_contended(
@@ -392,8 +392,4 @@ def _judge_contended(
                 judged[place] = entry
             elif isinstance(entry, Refresh):
                 refreshes.append((place, entry))
-    batch_judge.refresh(repairs)
-    refreshes += (
-        (LAST, entry) for entry in batch_judge.take_entries() if isinstance(entry, Refresh)
-    )
     return judged, refreshes

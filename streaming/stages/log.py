@@ -20,7 +20,7 @@ from streaming.core.records.quarantine_budget import QuarantineBudget
 from streaming.core.records.record import RECORD_BYTES, Reason, ReceivedRecord
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import CHECKED, Ints
+from streaming.stages.checked import CHECKED, Ints, one_array
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -112,8 +112,7 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
 
 def _replaced(column: pa.Array, mask: np.ndarray, values: Sequence[str | None]) -> pa.Array:
     """Return the column with the values, in order, where the mask is set."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = one_array(column)
     if not values:
         return column
     return pc.replace_with_mask(column, pa.array(mask), pa.array(values, pa.string()))

@@ -20,7 +20,7 @@ from streaming.core.records.record import ItemType, RangeItem, Update
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import Ints, ints, is_away
+from streaming.stages.checked import Ints, ints, is_away, one_array
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
@@ -106,7 +106,7 @@ class OutgoingWithRanges:
     @cached_property
     def items(self) -> pa.Array:
         """Return each item as JSON text."""
-        return pa.concat_arrays([_one_array(self._outgoing.items), self._ranges])
+        return pa.concat_arrays([one_array(self._outgoing.items), self._ranges])
 
     @property
     def sizes(self) -> Ints:
@@ -116,10 +116,6 @@ class OutgoingWithRanges:
     def value(self, chunk: Chunk) -> bytes:
         """Return the record's bytes."""
         return _value(chunk, self.items)
-
-
-def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _value(chunk: Chunk, items: pa.Array) -> bytes:
@@ -156,7 +152,7 @@ def page_items(ranges: Iterable[RangeRows]) -> pa.Array:
         }
         items = items_text(pa.table(columns)).cast(pa.large_binary())
         left = [item_text(kept_item(keys.table, key)).encode() for key in kept]
-        parts += [pa.array([head], pa.large_binary()), _one_array(items)]
+        parts += [pa.array([head], pa.large_binary()), one_array(items)]
         parts.append(pa.array(left, pa.large_binary()))
     return pa.concat_arrays(parts)
 
