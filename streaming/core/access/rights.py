@@ -28,7 +28,6 @@ class NeededRight:
     right: TopicRight
 
     def __str__(self) -> str:
-        """Return it as for people."""
         return f"{self.right.operation} on topic {self.topic}"
 
 

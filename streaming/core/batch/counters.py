@@ -59,7 +59,6 @@ def in_conflict(entries: Iterable[LogEntry]) -> frozenset[int]:
 
 
 def _names(judged: Judged, rule: ConflictRule) -> list[str]:
-    """The counters that one change raises."""
     twice = deletes_twice(judged.arrived.change, judged.before)
     names = []
     if judged.concurrent and (judged.conflict is not None or twice):

@@ -325,7 +325,6 @@ def _resolved(
 
 
 def _lacks_columns(change: Change, columns: Sequence[str]) -> bool:
-    """Return whether the change's after-image leaves columns out."""
     return change.after is not None and len(loads(change.after)) < len(columns)
 
 

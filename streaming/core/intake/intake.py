@@ -63,7 +63,6 @@ class Intake(TransactionIntake):
     at_ms: int = 0
 
     def __post_init__(self) -> None:
-        """Copy what this batch changes."""
         TransactionIntake.__post_init__(self)  # super() does not know a class with slots
         self.agreements = dict(self.state.agreements)
         self.refused = RefusedRows(self.state.refusals, self.at_ms)

@@ -20,7 +20,6 @@ class SeenOpnos:
     above: set[int]
 
     def __contains__(self, opno: int) -> bool:
-        """Return whether this ordinal was seen."""
         return opno <= self.contiguous or opno in self.above
 
     def add(self, opno: int) -> None:

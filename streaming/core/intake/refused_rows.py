@@ -75,7 +75,6 @@ class RefusedRows:
     _copies: dict[int, dict[RowKey, Refusal]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start with the state before the batch."""
         self.after = dict(self.before)
 
     def of(self, rid: int) -> Mapping[RowKey, Refusal]:

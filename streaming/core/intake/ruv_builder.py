@@ -16,7 +16,6 @@ class RuvBuilder:
     last: dict[ListKey, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start with the RUVs of the state."""
         self.first, self.last = {}, {}
         for dataset, ruv in self.state.ruvs.items():
             for rid, element in ruv.elements.items():

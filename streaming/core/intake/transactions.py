@@ -74,7 +74,6 @@ class TransactionIntake:
     counts: Counter[CountKey] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Copy what this batch changes."""
         self.replicas = dict(self.state.replicas)
         self.opnos = {rid: seen_opnos(replica) for rid, replica in self.replicas.items()}
         self.open = self.state.open.copy()

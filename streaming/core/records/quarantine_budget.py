@@ -60,7 +60,6 @@ class QuarantineBudget:
     sums: dict[int, KeptSum] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Copy what this batch changes."""
         self.sums = dict(self.before)
 
     def give_back(self, rid: int, gone: KeptSum) -> None:
