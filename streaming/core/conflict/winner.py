@@ -134,9 +134,18 @@ def _by_column(change: Change, row: RowState, table: Table) -> bool:
         return always or _was_as(change, row, table)
     if change.op is Op.INSERT and rule not in (ConflictRule.MAX_INS, ConflictRule.MAX_DEL_WIN_INS):
         return False
-    if rule is ConflictRule.OLD:
-        return _was_as(change, row, table)
-    return _value(change.after, table) > _value(row.image, table)
+    match rule:
+        case ConflictRule.OLD:
+            return _was_as(change, row, table)
+        case (
+            ConflictRule.MAX
+            | ConflictRule.MAX_DELETE_WIN
+            | ConflictRule.MAX_INS
+            | ConflictRule.MAX_DEL_WIN_INS
+        ):
+            return _value(change.after, table) > _value(row.image, table)
+        case _:
+            raise AssertionError(f"{rule} compares no column")
 
 
 def _was_as(change: Change, row: RowState, table: Table) -> bool:
