@@ -18,6 +18,8 @@ from tests.harness.served_hub import free_port, serving
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import at_work, create, database, execute
 
+pytestmark = pytest.mark.more
+
 NOTHING_OF_IT = {
     *("Resync", "Rows", "Tables left"),  # no resync is under way
     *("Refused rows", "Differing rows"),  # every database took every row
