@@ -194,7 +194,7 @@ def _on_disk_of(
 ) -> pa.Table:
     """The rows of evicted transactions of one replica.
 
-    A merged one has the rows in its range that are of no other open transaction.
+    A merged one has the rows of its list in its range that are of no other open transaction.
     """
     rid, lists = contexts[0][1], opened.lists.members
     csns = [csn for context in contexts for csn in (min(lists[context]), max(lists[context]))]
@@ -217,7 +217,8 @@ def _on_disk_of(
             between = pc.and_(
                 pc.greater_equal(found["csn"], low), pc.less_equal(found["csn"], high)
             )
-            wanted = pc.or_(wanted, pc.and_(free, between))
+            in_list = pc.and_(between, pc.equal(found["dataset"], lists[context][low][0]))
+            wanted = pc.or_(wanted, pc.and_(free, in_list))
     return found if pc.all(wanted).as_py() else found.filter(wanted)
 
 

@@ -253,6 +253,23 @@ def test_bulk_decides_as_core_does_with_open_changes_of_two_data_sets_on_disk(
     check(steps, two_datasets(topology_of(functions)), apart=True, pending_changes=FEW)
 
 
+def test_what_waits_on_disk_in_one_data_set_stays_there_when_the_other_goes() -> None:
+    """The CSNs of both are of one clock, so what waits in one lies among those of the other."""
+    steps = [
+        (3, "transaction", 1, Op.UPDATE, True),
+        (3, "transaction", 2, Op.DELETE, False),
+        (3, "change", 2, Op.DELETE, True),
+        (3, "transaction", 1, Op.INSERT, False),
+        (3, "repeated after its commit", 3, Op.DELETE, True),
+        (3, "change", 2, Op.DELETE, True),
+        (3, "commit", 2, Op.DELETE, False),
+        (3, "change", 1, Op.UPDATE, True),
+        (2, "batch", 1, Op.UPDATE, True),
+        (3, "commit", 0, Op.UPDATE, True),
+    ]
+    check(steps, two_datasets(topology_of(("PASS", "EPOCH2"))), apart=True, pending_changes=FEW)
+
+
 def check(
     steps: Steps,
     topology: Topology,
