@@ -300,7 +300,8 @@ class Replica:
         there = {key: old for key, old in there.items() if table_of(key) == table}
         held = (self._held(key, old) for key, old in there.items())
         seen = frozenset([ABSENT]).union(*held, self.truncates.get(table, ()))
-        write = Write(Line(change), frozenset(there.values()), seen)
+        copied = self._copied_behind(table, None)
+        write = Write(Line(change), frozenset(there.values()), seen, copied)
         self.writes.append(write)
         self.journal.append(write.line)
         gone = Version(csn)
@@ -393,6 +394,15 @@ class Replica:
             hub_epoch
             for held, hub_epoch in self.copied.items()
             if held.table == table and held.holds(of_row, order)
+        )
+        return max(epochs, default=0)
+
+    def _copied_behind(self, table: str, after: str | None) -> int:
+        """The hub epoch up to which all keys behind this one were copied, range by range."""
+        epochs = (
+            hub_epoch if held.to is None else min(hub_epoch, self._copied_behind(table, held.to))
+            for held, hub_epoch in self.copied.items()
+            if (held.table, held.after) == (table, after)
         )
         return max(epochs, default=0)
 

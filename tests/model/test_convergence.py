@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from hypothesis import given, note
+from hypothesis import example, given, note
 
 from tests.harness.examples import examples
 from tests.model.laws import (
@@ -133,8 +133,32 @@ def test_replicas_differ_only_in_rows_that_are_listed_as_refused(plot: Plot) -> 
     hold(plot, AT_REST)
 
 
+TRUNCATED_BEHIND_A_COPY = Plot(
+    steps=[
+        ("write", "r2", "k1", 2),
+        ("publish", "r2", "k1", 3),
+        ("take", "r3", "k1", 2),
+        ("order_resync", "r1", "u.k1", 3),
+        ("truncate", "r2", "u.k1", 1),
+        ("crash", "r2", "u.k1", 2),
+        ("end_agent", "r1", "k1", 3),
+        ("take_page", "r1", "u.k1", 3),
+        ("take_page", "r1", "k1", 1),
+        ("apply", "r1", "u.k1", 4),
+        ("truncate", "r1", "u.k1", 1),
+    ],
+    skews=[0, 5, -5],
+    numbered=False,
+    tables="; t is EPOCH; u is EPOCH",
+    unique=frozenset(),
+    joins=False,
+)
+"""A replica has seen a truncate by a copy of the table's keys, and truncates it again."""
+
+
 @FIXED
 @given(plots(AWAY, several=True))
+@example(TRUNCATED_BEHIND_A_COPY)
 def test_replicas_converge_though_consumers_are_away(plot: Plot) -> None:
     """They come back by pages and full copies, cut off anywhere, and write meanwhile."""
     hold(plot, (*AT_REST, check_transactions_are_whole))
