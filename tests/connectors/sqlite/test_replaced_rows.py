@@ -174,6 +174,10 @@ NESTED = st.sampled_from(
     ]
 )
 EVENTS = st.sampled_from(["INSERT", "UPDATE", "DELETE"])
+UNTOUCHED = """SELECT RAISE(ABORT, 'the row is another one now') WHERE NOT EXISTS (
+    SELECT 1 FROM {table} WHERE id IS OLD.id AND a IS OLD.a AND b IS OLD.b AND c IS OLD.c)"""
+"""What a BEFORE trigger may not do: to write the row that is to be written or deleted leaves
+undefined what becomes of it (https://www.sqlite.org/lang_createtrigger.html)."""
 
 
 @st.composite
@@ -194,6 +198,8 @@ def users_triggers(draw: st.DrawFn, table: str) -> list[tuple[str, bool]]:
         row = "NEW" if event == "INSERT" else row
         when = draw(st.sampled_from(["BEFORE", "AFTER"]))
         body = draw(statements(NESTED, table, row))
+        if when == "BEFORE" and event != "INSERT":
+            body += f"; {UNTOUCHED.format(table=table)}"
         text = (
             f"CREATE TRIGGER mine{place} {when} {event} ON {table} {GUARD}"
             f" AND {row}.id <= {draw(SMALL)} BEGIN {body}; END"
