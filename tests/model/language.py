@@ -66,7 +66,7 @@ def given(story: Story, names: str) -> None:
             rid,
             numbered="(numbered)" in word[2],
             is_unique="(unique)" in word[2],
-            is_absent=word[1] in later,
+            is_absent=word[0] in later,
         )
         for rid, word in enumerate(words, start=1)
         if word

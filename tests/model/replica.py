@@ -499,8 +499,9 @@ class Replica:
                 self.position.hello(None, lost=False), reinit=True, snapshot=self.named_snapshot
             )
         done = {record.prim_csn for record in topic if isinstance(record, Commit)}
-        counted = {c.csn for c in changes if c.prim_csn is None or c.prim_csn in done}
-        lost = counted - self._own_csns() - self.forgiven
+        whole = [c for c in changes if c.prim_csn is None or c.prim_csn in done]
+        there, counted = self._own_changes(), {change.csn for change in whole}
+        lost = {c.csn for c in whole if (c.csn, c.content) not in there} - self.forgiven
         known = (csn for csn in counted if not lost or csn < min(lost))
         self.forgiven |= lost
         hello = self.position.hello(max(known, default=None), lost=bool(lost))
@@ -516,20 +517,25 @@ class Replica:
     def _has_published(self, topic: Sequence[Change]) -> bool:
         """Return whether a record of its journal is in the topic, marked as published or not."""
         is_marked = any(line.reached for line in self.journal)
-        return is_marked or any(change.csn in self._own_csns() for change in topic)
+        there = self._own_changes()
+        return is_marked or any((change.csn, change.content) in there for change in topic)
 
-    def _own_csns(self) -> set[str]:
-        """The CSNs of its own changes that the database has."""
+    def _own_changes(self) -> set[tuple[str, str]]:
+        """The (CSN, content) of its own changes that the database has.
+
+        One that was restored may give the CSN of what it lost to another change.
+        """
         changes = (line.record for line in self.journal)
-        return {change.csn for change in changes if isinstance(change, Change)}
+        return {(one.csn, one.content) for one in changes if isinstance(one, Change)}
 
     def _move_past(self, changes: Sequence[Change]) -> None:
         """Give no CSN, epoch or opno that is in the topic."""
+        there = self._own_changes()
         for change in changes:
             passed = Generator.behind(self.rid, change.csn)
             self.generator = max(self.generator, passed, key=lambda one: (one.time_s, one.sequence))
             self.opno = max(self.opno, change.opno or 0)
-            if change.csn not in self._own_csns():
+            if (change.csn, change.content) not in there:
                 self.epoch = max(self.epoch, change.epoch + 1)
 
     def unpublished(self) -> list[Line]:
