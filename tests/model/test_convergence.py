@@ -119,8 +119,27 @@ def test_replicas_converge_though_topics_lose_input(plot: Plot) -> None:
     hold(plot, (*AT_REST, check_transactions_are_whole))
 
 
+GIVES_A_LOST_CSN_AGAIN = Plot(
+    steps=[
+        ("write", "r1", "u.k1", 2),
+        ("publish_some", "r1", "u.k1", 2),
+        ("take", "r1", "k2", 4),
+        ("apply_some", "r3", "u.k2", 4),
+        ("back_up", "r3", "u.k1", 2),
+        ("truncate", "r3", "u.k1", 2),
+        ("crash", "r3", "u.k1", 3),
+        ("restore", "r3", "k1", 4),
+    ],
+    skews=[0, 5, -5],
+    numbered=False,
+    tables="; t is EPOCH; u is EPOCH",
+)
+"""A database whose clock is behind is restored, and writes before its agent is there."""
+
+
 @FIXED
 @given(plots(LOSES, several=True))
+@example(GIVES_A_LOST_CSN_AGAIN)
 def test_replicas_converge_though_databases_are_restored(plot: Plot) -> None:
     """What was lost comes back, and nobody overwrites it unseen meanwhile."""
     hold(plot, AT_REST)
