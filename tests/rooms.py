@@ -46,6 +46,7 @@ MAY_IMPORT = {
         *("connectors.log_format", "connectors.logs", "connectors.tls"),
         *("connectors.metrics_server", "connectors.live_value", "connectors.trusted_file"),
     ),
+    "connectors/packets": ("streaming.core", "connectors.packets"),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
     "streaming/carriers": (
