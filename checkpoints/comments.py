@@ -78,6 +78,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "undelivered": "of a plan: the agreements whose topics refused what the batch before sent",
         "writable": "of a plan: the agreements whose topics refused records and take them again",
         "ranges": "of a commit: ranges of keys that were sent whole; each realigns its keys",
+        "numbers": "of a commit: the hub's row of the matrix, rid to the number of its last change",
         "truncates": "of a commit: the last accepted truncate of every table that had one",
     },
     TableName.ROWS: {

@@ -342,6 +342,7 @@ EPOCHS = pa.schema(
                 )
             ),
         ),
+        ("numbers", pa.map_(pa.int32(), pa.int64())),
     ]
 )
 

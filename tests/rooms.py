@@ -19,7 +19,7 @@ FLOW = (
 """The modules of the flow of a batch; each may import those before it."""
 
 CORE = (
-    *("model", "text", "access", "records", "tracking", "conflict", "state", "counts"),
+    *("model", "text", "access", "records", "tracking", "matrix", "conflict", "state", "counts"),
     *("delivery", "intake", "batch", "schema", "replay"),
 )
 """The rooms of core; each may import those before it."""

@@ -200,6 +200,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "versions": list(checkpoint.versions.items()),
         "ranges": [realign_row(one) for one in state.ranges],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
+        "numbers": sorted(state.numbers.items()),
     }
 
 
@@ -221,6 +222,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         _to_send(row["agreements"]),
         ranges=tuple(realigned_range(one) for one in row["ranges"]),
         truncations=dict(_truncation(one) for one in row["truncates"]),
+        numbers=numbers_of(row),
     )
     return Checkpoint(
         state,
@@ -254,6 +256,16 @@ def _truncation(row: Mapping[str, Any]) -> tuple[str, Truncation]:
 def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:
     """Data set -> its RUV, as a commit row holds them."""
     return {dataset: parse_ruv(lines) for dataset, lines in pairs}
+
+
+def numbers_of(row: Mapping[str, Any]) -> dict[int, int]:
+    """The hub's own row of the matrix, rid -> number, as a commit row holds it.
+
+    A row of before there was a matrix has none: what its replicas' opnos tell stands for it.
+    """
+    if row["numbers"] is not None:
+        return dict(row["numbers"])
+    return {one["rid"]: one["opno"] for one in row["replicas"] or () if one["opno"]}
 
 
 def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:

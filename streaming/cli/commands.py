@@ -97,6 +97,18 @@ _SENTENCES = {
     "streaming.cli.look.positions:lacks": (
         "Show what a consumer lacks by its last acknowledgement, and where sending starts."
     ),
+    "streaming.cli.look.lsepoch:lsepoch": (
+        "Show the epoch number matrix: who has how many changes of whom."
+    ),
+    "streaming.cli.look.wait:wait": (
+        "Wait until a change, or all that there is now, is acknowledged everywhere; exit 0 then."
+    ),
+    "streaming.cli.order.chepoch:chepoch": (
+        "Set the row of a replica in the matrix: what lies behind it is sent again."
+    ),
+    "streaming.cli.order.chepoch:recoverpacket": (
+        "Set the row of a replica to what it was before a time, so that all since is sent again."
+    ),
     "streaming.cli.start.agent:app": "Run the agent of one replica until SIGTERM or Ctrl-C.",
     "streaming.cli.look.conflicts:app": "Changes that lost, and refused rows.",
     "streaming.cli.repair.quarantine:app": "Records the hub could not process.",
@@ -111,9 +123,9 @@ PURPOSES = {
         *("demo", "services", "config", "run", "agent"),
         *("level", "status", "doctor", "conflicts", "explain"),
     ),
-    "Look": ("top", "schema", "ruv", "lacks", "verify"),
+    "Look": ("top", "schema", "ruv", "lacks", "lsepoch", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire"),
-    "Repair": ("quarantine", "recover", "reinit"),
+    "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "export", "replay", "pin", "unpin", "pins"),
     "The installation": ("setup", "acls", "backup", "restore"),
 }

@@ -8,7 +8,12 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
 from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
-from streaming.core.model.command import Command, CommandName, parse_resync_order
+from streaming.core.model.command import (
+    Command,
+    CommandName,
+    parse_resync_order,
+    parse_row_order,
+)
 from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
 from streaming.operator import release, resolve
@@ -46,7 +51,8 @@ def carry_out(
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
-       brings a consumer what it lacks, `pause` sends it nothing more.
+       brings a consumer what it lacks, `pause` sends it nothing more, `chepoch` sets from where it
+       is sent to.
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
@@ -74,6 +80,8 @@ def carry_out(
                 orders.resync(intake, parse_resync_order(command.argument or ""))
             case CommandName.PAUSE:
                 orders.pause(intake, command.argument or "")
+            case CommandName.CHEPOCH:
+                orders.change_row(intake, parse_row_order(command.argument or ""))
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:

@@ -182,6 +182,7 @@ def _take_run(intake: Intake, facts: CheckedRecords, run: RecordRun, rows: pa.Ta
         facts.csn[last].decode(),
         int(facts.opno[last]) or None,
         pc.max(rows["time"]).value // 1000,
+        changes=int((~facts.commit[run.rows]).sum()),
     )
 
 

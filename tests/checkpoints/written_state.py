@@ -108,11 +108,13 @@ class WrittenState:
         purge_ruv: Ruv = NOTHING_KNOWN,
         purge_epoch: int = 0,
         others: Mapping[str, Ruv] | None = None,
+        numbers: Mapping[int, int] | None = None,
         **changed: object,
     ) -> None:
         """Write plan and commit of a batch.
 
-        others: the RUVs of other data sets. changed: other fields of its checkpoint.
+        others: the RUVs of other data sets. numbers: the hub's row of the matrix. changed: other
+        fields of its checkpoint.
         """
         state = HubState(
             generation=1,
@@ -124,6 +126,7 @@ class WrittenState:
             purge_epoch=purge_epoch,
             replicas={r.rid: r for r in replicas},
             agreements={a.name: a for a in agreements},
+            numbers=numbers or {},
         )
         checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
         checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]

@@ -125,6 +125,7 @@ def state_after(
         refusals=intake.refused.after,
         ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),
         truncations=tables.truncations,
+        numbers=intake.numbers,
     )
 
 

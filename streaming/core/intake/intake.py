@@ -141,7 +141,13 @@ class Intake(TransactionIntake):
                 self._quarantine(received, Reason.KIND, "an empty record")
 
     def take_run(
-        self, key: ListKey, first_csn: str, last_csn: str, opno: int | None, time_ms: int
+        self,
+        key: ListKey,
+        first_csn: str,
+        last_csn: str,
+        opno: int | None,
+        time_ms: int,
+        changes: int,
     ) -> None:
         """Take a run of whole transactions at once: `is_plain_from` held, and their CSNs rise.
 
@@ -149,6 +155,7 @@ class Intake(TransactionIntake):
         changes of a prim_csn, which is the first one's CSN, with their commit right behind. Each
         record is valid and of the session in force, each change has the next opno or none, and its
         CSN is known nowhere: each transaction would have become eligible with its last record.
+        `opno`: of the last change; `changes`: how many there are.
         """
         rid = key[1]
         self.spans.extend(key, first_csn, last_csn)
@@ -156,6 +163,7 @@ class Intake(TransactionIntake):
         self._heard(rid)
         replica = self.replicas[rid]
         self.replicas[rid] = replace(replica, seen_ms=max(replica.seen_ms, time_ms))
+        self.count(rid, opno, changes)
         if opno is not None:
             self.opnos[rid].contiguous = opno
 

@@ -12,8 +12,9 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder
+from streaming.core.model.command import ResyncOrder, RowOrder
 from streaming.core.model.row import ALL_OFFSETS
+from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.statuses import (
     AgreementStatus,
     AwayReason,
@@ -23,6 +24,7 @@ from streaming.core.model.statuses import (
 )
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import Reason
+from streaming.core.tracking.resync import CoveredPosition
 
 
 def send_again(intake: Intake, name: str) -> None:
@@ -167,6 +169,27 @@ def pause(intake: Intake, name: str) -> None:
         return
     intake.agreements[name] = one.away(AwayReason.PAUSED, intake.at_ms)
     intake.counts["pauses"] += 1
+
+
+def change_row(intake: Intake, order: RowOrder) -> None:
+    """Set the row of a consumer in the matrix: sending goes on behind that hub epoch.
+
+    Too low costs bandwidth only: the consumer skips what it has. It is never below the consumer's
+    own word, behind which everything is kept. A resync begins again: its pages have no numbers.
+    What the consumer is believed to have been sent is not lowered, for it may have arrived
+    (additions 7.5).
+    """
+    one = intake.agreements.get(order.agreement)
+    if one is None or not one.is_sent_to or order.hub_epoch > intake.state.hub_epoch:
+        intake.counts["unknown_rows"] += 1
+        return
+    intake.counts["rows_set"] += 1
+    if one.resync is not None:
+        intake.agreements[one.name] = one.sent_again()
+        intake.begin_resync(one.name)
+        return
+    row = CoveredPosition(order.hub_epoch, parse_ruv(order.ruv))
+    intake.agreements[one.name] = one.sent_behind(max(row, one.acked, key=lambda at: at.covers))
 
 
 def end_by_hand(intake: Intake, abort: AbortTransaction) -> None:

@@ -178,7 +178,7 @@ def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:
     if not agreement.is_sent_to:
         return agreement
     if agreement.resync is not None:
-        return agreement.resyncing(agreement.acked, at_ms)
+        return agreement.sent_again().resyncing(agreement.acked, at_ms)
     return agreement.sent_again()
 
 

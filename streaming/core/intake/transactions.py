@@ -15,6 +15,7 @@ from streaming.core.intake.believed import BelievedCsns
 from streaming.core.intake.duplicates import KnownCsns
 from streaming.core.intake.opnos import SeenOpnos, seen_opnos
 from streaming.core.intake.ruv_builder import RuvBuilder
+from streaming.core.matrix.rows import counted
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.csn import is_csn_of, rid_of
 from streaming.core.model.row import Arrived
@@ -78,6 +79,7 @@ class TransactionIntake:
         self.opnos = {rid: seen_opnos(replica) for rid, replica in self.replicas.items()}
         self.open = self.state.open.copy()
         self.spans = RuvBuilder(self.state)
+        self.numbers = dict(self.state.numbers)
         self.known = KnownCsns(self.open, self.history, self.state.largest)
         pending = self.open.lists.largest_of
         believed = {rid: max(one.believed, pending(rid)) for rid, one in self.replicas.items()}
@@ -88,6 +90,7 @@ class TransactionIntake:
     opnos: dict[int, SeenOpnos] = field(init=False)
     open: OpenTransactions = field(init=False)
     spans: RuvBuilder = field(init=False)
+    numbers: dict[int, int] = field(init=False)
     known: KnownCsns = field(init=False)
     believed: BelievedCsns = field(init=False)
 
@@ -277,14 +280,17 @@ class TransactionIntake:
                 members = lists.members[context]
                 transaction = tuple(self.open.changes.pop(csn) for csn in lists.csns_of(context))
                 for arrived in transaction:
-                    self._pass(arrived.change.csn, members[arrived.change.csn], arrived.content)
+                    self._pass(arrived, members[arrived.change.csn])
                 lists.remove(context)
                 self._make_eligible(context, transaction)
 
     def _make_eligible(self, context: Context, transaction: Transaction) -> None:
-        if self.open.evicted.pop(context, None) is None:
+        evicted = self.open.evicted.pop(context, None)
+        if evicted is None:
             self.eligible.append(transaction)
             return
+        largest = max((one.change.opno or 0 for one in transaction), default=0)
+        self.count(context[1], largest or None, evicted.absent)
         before = self.state.open.changes
         fresh = tuple(arrived for arrived in transaction if arrived.change.csn not in before)
         self.eligible_on_disk.append(EligibleOnDisk(context, fresh))
@@ -295,9 +301,15 @@ class TransactionIntake:
         if evicted is not None and evicted.absent:
             self.wanted.add(context)
 
-    def _pass(self, csn: str, key: ListKey, content: str) -> None:
-        self.known.make_eligible(csn, key[1], content)
+    def _pass(self, arrived: Arrived, key: ListKey) -> None:
+        csn, rid = arrived.change.csn, key[1]
+        self.known.make_eligible(csn, rid, arrived.content)
         self.spans.extend(key, csn, csn)
+        self.count(rid, arrived.change.opno)
+
+    def count(self, rid: int, opno: int | None, changes: int = 1) -> None:
+        """Count further eligible changes of an origin in the hub's row; `opno`: of the last."""
+        self.numbers[rid] = counted(self.numbers.get(rid, 0), opno, changes)
 
     def take_own(self, arrived: Arrived, released: str | None = None) -> None:
         """Take a change that the hub itself makes; its CSN is above all of the hub's.
@@ -308,7 +320,7 @@ class TransactionIntake:
             self.released[arrived.change.csn] = rid_of(released)
             self.believed.accept(released)
         self.eligible.append((arrived,))
-        self._pass(arrived.change.csn, self._list_of(arrived.change), arrived.content)
+        self._pass(arrived, self._list_of(arrived.change))
 
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None

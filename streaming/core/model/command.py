@@ -35,6 +35,8 @@ class CommandName(StrEnum):
     """bring a consumer what it lacks as rows; a ResyncOrder as text"""
     PAUSE = "pause"
     """send nothing more to a consumer; the name of its agreement"""
+    CHEPOCH = "chepoch"
+    """set the row of a consumer in the matrix, from which it is sent to; a RowOrder as text"""
     PIN = "pin"
     """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
     UNPIN = "unpin"
@@ -58,6 +60,28 @@ def parse_resync_order(text: str) -> ResyncOrder:
     """Parse the argument of a command that `ResyncOrder.text` made."""
     agreement, is_full, tables = json.loads(text)
     return ResyncOrder(agreement, is_full, frozenset(tables))
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """The row of an agreement's consumer, as the hub epoch of which it is, with the RUV behind it.
+
+    `ruv`: of the agreement's data set, an element a line.
+    """
+
+    agreement: str
+    hub_epoch: int
+    ruv: tuple[str, ...]
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps([self.agreement, self.hub_epoch, self.ruv])
+
+
+def parse_row_order(text: str) -> RowOrder:
+    """Parse the argument of a command that `RowOrder.text` made."""
+    agreement, hub_epoch, ruv = json.loads(text)
+    return RowOrder(agreement, hub_epoch, tuple(ruv))
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,17 @@ class AgreementState:
         return max(self.sent_epoch, self.scanned, self.sent_covers)
 
     @property
+    def estimated(self) -> int:
+        """The hub epoch up to which its consumer is taken to have everything.
+
+        The row of the matrix is of it. It is raised when something is sent, in a resync by its last
+        page; an operator lowers it, when what was sent is lost, or raises it.
+        """
+        if self.resync is not None and not self.resync.last_page:
+            return self.resync.held.covers
+        return self.sent_epoch
+
+    @property
     def begins_resync(self) -> bool:
         """Return whether a resync begins with this batch."""
         return self.resync is not None and self.resync.end is None
@@ -212,12 +223,16 @@ class AgreementState:
         `sent_covers` stays, for the consumer may have applied all that was sent. It skips what it
         has, by hub epoch.
         """
+        return self.sent_behind(self.acked)
+
+    def sent_behind(self, row: CoveredPosition) -> "AgreementState":
+        """The agreement when sending goes on behind this position, whatever was sent."""
         return replace(
             self,
             status=AgreementStatus.CATCHING_UP,
-            sent_epoch=self.acked_covers,
-            sent_ruv=self.acked_ruv,
-            scanned=self.acked_covers,
+            sent_epoch=row.covers,
+            sent_ruv=row.ruv,
+            scanned=row.covers,
             sent_ms=0,
         )
 

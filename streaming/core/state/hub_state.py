@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from streaming.core.matrix.rows import Row
 from streaming.core.model.refusal import Refusals
 from streaming.core.model.ruv import Ruv, largest_of
 from streaming.core.model.statuses import AgreementStatus
@@ -24,7 +25,7 @@ class HubState:
     `ruvs` and `purge_ruvs` are by data set. `to_send`: by agreement, what this very batch
     publishes; a hub that starts publishes it again. The tables of an agreement are configuration
     and stand in `Topology`, not here. `ranges`: the ranges of keys that were sent as a whole; each
-    realigns its keys.
+    realigns its keys. `numbers`: the hub's own row of the matrix (core/matrix/rows.py).
     """
 
     generation: int
@@ -41,6 +42,7 @@ class HubState:
     refusals: Refusals = field(default_factory=dict)
     ranges: tuple[RangeRealign, ...] = ()
     truncations: Truncations = field(default_factory=dict)
+    numbers: Row = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

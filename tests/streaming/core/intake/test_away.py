@@ -266,7 +266,7 @@ def test_a_run_of_plain_changes_brings_it_back_too() -> None:
     """The columns take them at once."""
     intake = heard(SILENT)
 
-    intake.take_run((DEFAULT_DATASET, 1), csn(10), csn(12), None, NOW_MS)
+    intake.take_run((DEFAULT_DATASET, 1), csn(10), csn(12), None, NOW_MS, 3)
 
     assert begun(intake.agreements["a1"]).held == ACKED
 

@@ -140,11 +140,12 @@ def test_a_run_leaves_what_its_changes_leave_one_by_one() -> None:
     single, bulk = intake_of([*hello, *run]), intake_of(hello)
 
     assert bulk.is_plain_from(1, C10, 1)
-    bulk.take_run((DEFAULT_DATASET, 1), C10, csn(14, 1), 5, run[-1].time_ms)
+    bulk.take_run((DEFAULT_DATASET, 1), C10, csn(14, 1), 5, run[-1].time_ms, 5)
 
     assert bulk.replicas == single.replicas
     assert bulk.ruvs == single.ruvs
     assert bulk.open == single.open
+    assert bulk.numbers == single.numbers == {1: 5}
 
 
 NO_RUN: dict[str, list[Record]] = {

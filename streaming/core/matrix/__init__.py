@@ -1,0 +1,1 @@
+"""The epoch number matrix of document 003: how many changes of whom each replica has."""
