@@ -98,6 +98,12 @@ class Backend(Protocol):
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
 
+    def lower_row(self, rid: int, epochs: int) -> None:
+        """Append an operator's command to set the row of this consumer in the matrix back.
+
+        By so many hub epochs, but not below its own word.
+        """
+
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
 

@@ -26,10 +26,10 @@ from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.liveness import unheard
 from streaming.core.intake.refused_rows import due
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
-from streaming.core.model.command import ResyncOrder
+from streaming.core.model.command import ResyncOrder, RowOrder
 from streaming.core.model.csn import Generator, rid_of
 from streaming.core.model.row import Arrived, RowState
-from streaming.core.model.ruv import Ruv
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.records.arrival import AbortTransaction, ControlOutcome, Quarantined
@@ -121,7 +121,8 @@ class Plan:
     `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
     takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
     is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
-    pauses. `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
+    pauses; `rows_set`: the rows of the matrix that he sets. `pages`: of resyncs. `undelivered`: the
+    agreements whose topics refused the last batch.
     `writable`: those whose topics had, and may be written again.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`.
@@ -143,6 +144,7 @@ class Plan:
     drops: tuple[Place, ...] = ()
     releases: tuple[Release, ...] = ()
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    rows_set: tuple[RowOrder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ class PureHub:
     taken; `dropped`: what an operator dropped or released. `repeats`:
     duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
-    `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_drops`,
+    `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
+    `requested_drops`,
     `requested_releases`: the arguments of commands that no batch has processed. `firsts`: rid ->
     the offset of the first record that its topic still has. `refusing`: the consumers whose topics
     refuse what they are sent. `writes`: rid -> the tables that this replica may write, if not all.
@@ -194,6 +197,7 @@ class PureHub:
     requested_resumes: list[str] = field(default_factory=list)
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
+    requested_rows: list[RowOrder] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
     requested_releases: list[Release] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -274,13 +278,15 @@ class PureHub:
             resumes, self.requested_resumes = tuple(self.requested_resumes), []
             resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
             pauses, self.requested_pauses = tuple(self.requested_pauses), []
+            rows, self.requested_rows = tuple(self.requested_rows), []
             drops, self.requested_drops = tuple(self.requested_drops), []
             releases, self.requested_releases = tuple(self.requested_releases), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
             topics, self.writable = (self.undelivered, self.writable), ()
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
-            self.run(replace(plan, drops=drops, releases=releases, writes=dict(self.writes)))
+            plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
+            self.run(replace(plan, writes=dict(self.writes)))
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -378,6 +384,15 @@ class PureHub:
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
         self.requested_pauses.append(self.topology.agreement_of(rid) or "")
+
+    def lower_row(self, rid: int, epochs: int) -> None:
+        """Append an operator's command to set the row of this consumer in the matrix back."""
+        one = self.agreement_with(rid)
+        hub_epoch = max(one.acked_covers, one.estimated - epochs)
+        dataset = self.topology.dataset_at(rid)
+        ruvs = {mark.hub_epoch: mark.ruvs for mark in self.marks}.get(hub_epoch, {})
+        ruv = ruvs.get(dataset, NOTHING_KNOWN)
+        self.requested_rows.append(RowOrder(one.name, hub_epoch, tuple(ruv.text())))
 
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Have the topic of this consumer's agreement refuse what it is sent, or take it again."""
@@ -544,6 +559,7 @@ class PureHub:
             {(one.rid, row): one.reason for one, row in self._left(plan.drops)},
             behind,
             self._own_changes(plan),
+            plan.rows_set,
         )
 
     def _own_changes(self, plan: Plan) -> list[tuple[str, Arrived]]:
@@ -821,6 +837,7 @@ class PureHub:
             or self.requested_resumes
             or self.requested_resyncs
             or self.requested_pauses
+            or self.requested_rows
         )
 
     def standing(self, rid: int) -> RuvComparison:

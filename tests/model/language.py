@@ -17,6 +17,8 @@ from tests.model.world import World, topology
 
 HUB = "the hub"
 LATER = " joins later"
+ALL_EPOCHS = 1_000_000
+"""More hub epochs than any story has."""
 
 
 def run(story: Story, line: str) -> None:
@@ -447,6 +449,18 @@ def takes_sent(story: Story, replica: str) -> None:
 def finds_writable(story: Story, replica: str) -> None:
     """It looked at its topics; its next batch brings the consumer back if that was away for it."""
     story.world.hub.find_writable(story.replica(replica).rid)
+
+
+@sentence("the operator lowers the row of {replica} to its own word")
+def operator_lowers_row(story: Story, replica: str) -> None:
+    """`slackwater chepoch --actual`: all behind what it acknowledged is sent again."""
+    story.world.hub.lower_row(story.replica(replica).rid, ALL_EPOCHS)
+
+
+@sentence("the operator lowers the row of {replica} by {epochs}")
+def operator_lowers_row_by(story: Story, replica: str, epochs: str) -> None:
+    """`slackwater chepoch` with numbers: what the last hub epochs sent is sent again."""
+    story.world.hub.lower_row(story.replica(replica).rid, int(epochs))
 
 
 @sentence("the operator pauses {replica}")

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from checkpoints.commit.faults import FaultPoint
 from checkpoints.config import next_commands
+from checkpoints.reading.numbers import numbers_at
 from checkpoints.reading.reader import open_state
 from checkpoints.root import local_folder
 from checkpoints.store import StateStore
@@ -23,9 +24,9 @@ from streaming.cli.command import append_command
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import CommandName, ResyncOrder
+from streaming.core.model.command import CommandName, ResyncOrder, RowOrder
 from streaming.core.model.errors import StateError
-from streaming.core.model.ruv import Ruv
+from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.truncation import ALL_KEYS
@@ -34,9 +35,10 @@ from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.consumers.level import hub_level
+from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.history.quarantine import kept_ids
 from streaming.facts.history.uncarried import uncarried_rows
-from streaming.facts.names import names_of
+from streaming.facts.names import agreement_named, committed, names_of
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
@@ -188,6 +190,16 @@ class RealHub:
         """Append an operator's command to pause an agreement, as `slackwater pause` does."""
         reader = open_state(self.config.hub.state)
         append_command(reader, CommandName.PAUSE, self._name(rid))
+
+    def lower_row(self, rid: int, epochs: int) -> None:
+        """Append an operator's command to set a row of the matrix, as `slackwater chepoch` does."""
+        reader = open_state(self.config.hub.state)
+        one = state_of(committed(reader), self._name(rid))
+        hub_epoch = max(one.acked_covers, one.estimated - epochs)
+        dataset = self.config.dataset_of(agreement_named(self.config, one.name))
+        ruv = numbers_at(reader, hub_epoch).ruvs.get(dataset, NOTHING_KNOWN)
+        order = RowOrder(one.name, hub_epoch, tuple(ruv.text()))
+        append_command(reader, CommandName.CHEPOCH, order.text())
 
     def refuse_sent(self, rid: int, *, is_refused: bool) -> None:
         """Take the right to write the topic away, or give it back."""

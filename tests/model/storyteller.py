@@ -102,6 +102,7 @@ AWAY = {
     "mark_away": 3,
     "order_resync": 3,
     "pause": 1,
+    "lower_row": 2,
     "take_page": 8,
     "page_and_die": 1,
 }
@@ -672,6 +673,11 @@ class Storyteller:
     def pause(self, replica: str, _: str, __: int) -> None:
         """An operator pauses a consumer."""
         self.add_sentence(f"the operator pauses {replica}")
+
+    def lower_row(self, replica: str, _: str, number: int) -> None:
+        """An operator sends again what was sent, perhaps in the midst of a resync."""
+        how = "to its own word" if number == 1 else f"by {number}"
+        self.add_sentence(f"the operator lowers the row of {replica} {how}")
 
     def order_resync(self, replica: str, _: str, number: int) -> None:
         """An operator orders a resync, of everything perhaps."""

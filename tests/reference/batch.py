@@ -15,7 +15,7 @@ from streaming.core.intake.intake import Intake
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder
+from streaming.core.model.command import ResyncOrder, RowOrder
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import ReceivedRecord
@@ -62,6 +62,7 @@ def decide(
     drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
     behind: Mapping[int, int] = MappingProxyType({}),
     own: Sequence[tuple[str, Arrived]] = (),
+    rows_set: Sequence[RowOrder] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -77,6 +78,7 @@ def decide(
     whose topics had, and may be written again. `drops`: (rid, row) -> the reason, of quarantined
     changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
     the CSNs of quarantined changes that he releases, each with the hub's change in its place.
+    `rows_set`: the rows of the matrix that he sets.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -99,6 +101,8 @@ def decide(
         orders.resync(intake, order)
     for name in pauses:
         orders.pause(intake, name)
+    for wanted in rows_set:
+        orders.change_row(intake, wanted)
     orders.send_due(intake)
     for (rid, row), reason in drops.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)

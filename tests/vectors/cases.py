@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.vectors.deviations import Deviations
+from tests.vectors.matrix_kinds import is_matrix_case
 from tests.vectors.outcome import Case
 from tests.vectors.tracking_kinds import is_tracking_case
 
@@ -16,6 +17,7 @@ CASES = [case for file in FILES for case in json.loads(file.read_text())["cases"
 SESSIONS = [case for case in CASES if "changelog" in case]
 CONFLICTS = [case for case in CASES if "function" in case]
 TRACKING = [case for case in CASES if is_tracking_case(case)]
+MATRIX = [case for case in CASES if is_matrix_case(case)]
 DEVIATIONS = Deviations.load()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tests.vectors import epochs, functions, sessions, shapes, tracking_kinds
+from tests.vectors import epochs, functions, matrix_kinds, sessions, shapes, tracking_kinds
 from tests.vectors.deviations import Deviations, Rule
 from tests.vectors.outcome import Case, Difference, Explains, Outcome, VectorError
 from tests.vectors.reading import reading, unread
@@ -39,6 +39,10 @@ def _play_epochs(case: Case, deviations: Deviations) -> tuple[epochs.Played, lis
 
 def _play_tracking(case: Case, _: Deviations) -> tuple[Tracked, list[Difference]]:
     return tracking_kinds.play(case)
+
+
+def _play_matrix(case: Case, _: Deviations) -> tuple[Tracked, list[Difference]]:
+    return matrix_kinds.play(case)
 
 
 def _named(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
@@ -88,6 +92,7 @@ KINDS: tuple[Kind[Any], ...] = (
         _named(tracking_kinds.row_in_front_of_its_position),
         _named(tracking_kinds.every_row_is_sent),
     ),
+    Kind("matrix", matrix_kinds.is_matrix_case, lambda _: set(), _play_matrix, {}, {}),
 )
 
 

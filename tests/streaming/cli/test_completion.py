@@ -26,7 +26,8 @@ def completed(*words: str) -> set[str]:
 def test_commands_are_completed() -> None:
     """Nobody remembers all of them at night."""
     assert completed("re") == {
-        *("reinit", "recover", "replay", "restore", "resume", "resync", "retire")
+        *("reinit", "recover", "recoverpacket", "replay", "restore", "resume", "resync"),
+        "retire",
     }
 
 
