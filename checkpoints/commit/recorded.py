@@ -74,7 +74,8 @@ def batch_marks(store: StateStore) -> list[BatchMark]:
 def commit_of(store: StateStore, batch: int) -> Row | None:
     """The commit row of a batch."""
     where = (ds.field("batch") == batch) & (ds.field("kind") == COMMIT)
-    return next(iter(store.read(TableName.EPOCHS, where).to_pylist()), None)
+    found = in_schema(store.read(TableName.EPOCHS, where), SCHEMAS[TableName.EPOCHS])
+    return next(iter(found.to_pylist()), None)
 
 
 def judged_in(store: StateStore, csn: str) -> int | None:
