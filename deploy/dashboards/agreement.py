@@ -14,6 +14,7 @@ from deploy.dashboards.board import (
 )
 
 _OF = '{agreement="$agreement"}'
+_ACKED, _SENT = (f'{{agreement="$agreement", position="{one}"}}' for one in ("acked", "sent"))
 
 BOARD = Board(
     Uid.AGREEMENT,
@@ -102,8 +103,14 @@ BOARD = Board(
                 ),
                 graph(
                     "Changes by origin",
-                    "Changes of each origin that it has not acknowledged.",
-                    (f"max by (origin) (slackwater_origin_lag_changes{_OF})", "{{origin}}"),
+                    "Changes of each origin that it has not acknowledged, by its own word.",
+                    (f"max by (origin) (slackwater_origin_lag_changes{_ACKED})", "{{origin}}"),
+                    kind=PanelKind.STACK,
+                ),
+                graph(
+                    "Changes not sent by origin",
+                    "Changes of each origin that it was not sent, by the hub's estimate.",
+                    (f"max by (origin) (slackwater_origin_lag_changes{_SENT})", "{{origin}}"),
                     kind=PanelKind.STACK,
                 ),
             ),

@@ -273,9 +273,10 @@ ORIGIN_LAG_SECONDS = Metric(
 )
 ORIGIN_LAG_CHANGES = Metric(
     "slackwater_origin_lag_changes",
-    "Changes of this origin that the consumer has not acknowledged.",
-    "sum by (origin) (slackwater_origin_lag_changes)",
-    (*_OF, "origin"),
+    "The matrix: changes of this origin beyond what the consumer was sent, the hub's estimate, or"
+    " what it acked, its own word.",
+    'sum by (origin) (slackwater_origin_lag_changes{position="acked"})',
+    (*_OF, "origin", "position"),
 )
 RESYNC_ROWS = Metric(
     "slackwater_resync_rows",

@@ -120,7 +120,8 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
     yield from _known(c.ACKED, of, acked_ms / 1_000 or None)
     for origin in one.origins:
         yield c.ORIGIN_LAG_SECONDS, (*of, origin.origin), origin.lag_s
-        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin), origin.changes
+        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin, "acked"), origin.changes
+        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin, "sent"), origin.unsent
     yield from _resync(of, one.resync)
 
 

@@ -90,8 +90,10 @@ def test_metrics_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
             assert port.value(f"slackwater_agreement_lag_{name}", **labels) == one[f"lag_{name}"]
         assert port.value("slackwater_agreement_level", **of) == one["level"]
         assert (port.value("slackwater_agreement_lag_seconds", **of) > 0) == (one["lag_s"] > 0)
-        lacking = _by(port, "slackwater_origin_lag_changes", "origin", **of)
-        assert lacking == {o["origin"]: o["changes"] for o in one["origins"] if o["changes"]}
+        for position, counted in (("acked", "changes"), ("sent", "unsent")):
+            labels = of | {"position": position}
+            lacking = _by(port, "slackwater_origin_lag_changes", "origin", **labels)
+            assert lacking == {o["origin"]: o[counted] for o in one["origins"] if o[counted]}
 
 
 def test_metrics_say_what_happened(hub: ServedHub) -> None:

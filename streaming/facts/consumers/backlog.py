@@ -13,11 +13,12 @@ from streaming.facts.names import serving
 
 @dataclass(frozen=True, slots=True)
 class OriginBacklog:
-    """What a consumer has not acknowledged of one replica's changes."""
+    """What a consumer has not acknowledged of one replica's changes; `unsent`: nor was sent."""
 
     origin: str
     lag_s: float
     changes: int
+    unsent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,21 @@ def backlog(
         return Backlog()
     tables, acked = config.tables_of(agreement), known.acked_covers
     behind = epochs.behind(acked, tables, known.consumer)
-    unsent = epochs.behind(max(acked, known.scanned), tables, known.consumer)
+    sent = max(acked, known.scanned)
+    unsent = epochs.behind(sent, tables, known.consumer)
     if behind is None or unsent is None:
         return Backlog()
     others = {one.rid: one.name for one in config.replicas if one.rid != known.consumer}
     lacking = {name: epochs.lacking(acked, tables, rid) for rid, name in others.items()}
+    left = {name: epochs.lacking(sent, tables, rid) for rid, name in others.items()}
     return Backlog(
         _age_s(behind, now_s),
         behind.changes,
         unsent.changes,
         tuple(
-            OriginBacklog(name, _age_s(one, now_s), one.changes)
+            OriginBacklog(name, _age_s(one, now_s), one.changes, unsent_of.changes)
             for name, one in lacking.items()
-            if one is not None
+            if one is not None and (unsent_of := left[name]) is not None
         ),
     )
 

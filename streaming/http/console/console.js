@@ -107,7 +107,8 @@ function showMatrix(agreements) {
 function lagCell(of) {
   if (!of) return cell("–");
   if (of.changes === 0) return cell("0", "good");
-  return cell(`${seconds(of.lag_s)}, ${count(of.changes)}`, severity(of.lag_s));
+  const unsent = of.unsent ? `, ${count(of.unsent)} not sent` : "";
+  return cell(`${seconds(of.lag_s)}, ${count(of.changes)}${unsent}`, severity(of.lag_s));
 }
 
 function agreementRow(one) {
