@@ -16,6 +16,7 @@ from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import KINDS
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
+from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.schema.document import DatabaseSchema
@@ -65,6 +66,9 @@ class DatabaseKind(Protocol):
         self, settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path
     ) -> int:
         """Empty it, the rows that the hub does not have saved at the path; how many those are."""
+
+    def position_of(self, place: str) -> tuple[int, Position]:
+        """The rid of the replica, and the position that is stored with its rows."""
 
     def saved_at(self, place: str, text: str) -> Path:
         """Where `reinit` saves rows; `text`: of the moment."""

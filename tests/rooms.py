@@ -42,11 +42,11 @@ MAY_IMPORT = {
     "connectors": (*LEAF, "connectors"),
     "connectors/agent": (
         "streaming.core",
-        *("connectors.wire", "connectors.kafka", "connectors.agent"),
+        *("connectors.wire", "connectors.kafka", "connectors.packets", "connectors.agent"),
         *("connectors.log_format", "connectors.logs", "connectors.tls"),
         *("connectors.metrics_server", "connectors.live_value", "connectors.trusted_file"),
     ),
-    "connectors/packets": ("streaming.core", "connectors.packets"),
+    "connectors/packets": ("streaming.core", "connectors.wire", "connectors.packets"),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
     "streaming/carriers": (

@@ -160,6 +160,13 @@ class ReplicaStore(Protocol):
     def find(self, record: Change | Commit | Snapshot) -> int | None:
         """The id of the entry with the same content as a record of the own topic, if any."""
 
+    def publish_again(self, behind: str) -> bool:
+        """Count what was written behind this own CSN as not published, atomically.
+
+        The rest of its transaction counts so too. False: the journal has not all of it any more,
+        and nothing was changed.
+        """
+
     def published_own(self) -> str | None:
         """The largest own CSN that is known to be in the changes topic, if any."""
 

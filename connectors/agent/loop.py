@@ -43,7 +43,7 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError, StateError, WireError
-from streaming.core.records.record import Commit, Goodbye, Heartbeat, Record
+from streaming.core.records.record import Abort, Commit, Goodbye, Heartbeat, Record
 from streaming.core.text.wording import as_count
 
 PUBLISH_ROWS = 2_000
@@ -130,6 +130,7 @@ class Agent:
     session: str = ""
     heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat(-1))  # what was last said
     heartbeat_at_s: float = 0.0
+    heartbeat_s: float = HEARTBEAT_S  # between those that say the same
     schema_checked_s: float = 0.0
     is_busy: bool = False
     kept: KeptRows = field(default_factory=KeptRows)
@@ -144,6 +145,12 @@ class Agent:
         self._end_session_before()
         offset, past = self.store.compared_up_to()
         end = compare(past, self.changes.read(offset), offset, self.rid, self.store.find)
+        own = self.reconcile(past)
+        self.greet(past, own, lost=past.missing > 0)
+        self.store.mark_compared(end, past)
+
+    def reconcile(self, past: OwnTopic) -> str | None:
+        """Move the database past its own topic, end what is there in part; the hello's `own`."""
         own = self.store.reconcile(past)
         self.own_csn = max(past.csn, self.store.published_own() or "")
         self._finish_interrupted(past)
@@ -151,9 +158,21 @@ class Agent:
             log.warning("%s", lost_text(past))
         if past.stranded:
             log.warning("%s", stranded_text(past))
-        self._start_session(own, lost=past.missing > 0, stranded=len(past.stranded))
+        return own
+
+    def greet(self, past: OwnTopic, own: str | None, *, lost: bool) -> None:
+        """Start a session, and publish again in it what the hub did not take."""
+        self._start_session(own, lost=lost, stranded=len(past.stranded))
         self.changes.publish([wire.encode(self.session, one) for one in past.stranded])
-        self.store.mark_compared(end, past)
+
+    def go_on(self, past: OwnTopic) -> None:
+        """Go on in the session in which the run before ended, and abort what the database lacks."""
+        position = self.store.position
+        self.session = position.session or ""
+        self.store.position = replace(position, answered=position.generation > 0)
+        for prim_csn in past.open.keys() - past.unfinished():
+            self._publish_record(Abort(prim_csn))
+        log.info("session %s goes on: covers %d", self.session, position.covers)
 
     def _end_session_before(self) -> None:
         """Say goodbye for an agent that did not: its last record tells in which session it was.
@@ -280,7 +299,7 @@ class Agent:
         last, silent_s = self.heartbeat, time.monotonic() - self.heartbeat_at_s
         turns = bool(last.unpublished) != bool(due.unpublished)
         is_urgent = turns and (self.open_group or not due.unpublished)
-        if is_urgent or silent_s >= (HEARTBEAT_S if due == last else HEARTBEAT_MOVED_S):
+        if is_urgent or silent_s >= (self.heartbeat_s if due == last else HEARTBEAT_MOVED_S):
             self._publish_record(due)
             self.heartbeat, self.heartbeat_at_s = due, time.monotonic()
 

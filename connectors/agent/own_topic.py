@@ -48,6 +48,7 @@ class OwnTopic:
     csn: str = ""  # the largest CSN of all
     epoch: int = 0  # the largest that was ever reached
     opno: int = 0
+    reached: int = 0  # the largest hub epoch that was applied in the session in force
     found: int = 0  # the largest journal id that the topic holds, or that is stranded in it
     missing: int = 0  # how many are committed, but the database lacks them
     first_missing: str = ""  # the smallest CSN of those
@@ -92,6 +93,8 @@ class OwnTopic:
                     self.open.pop(record.prim_csn, None)
             case Applied():
                 self.epoch = max(self.epoch, record.epoch + 1)
+                if session == self.session:
+                    self.reached = max(self.reached, record.reached or 0)
             case Heartbeat() | Goodbye():
                 self.epoch = max(self.epoch, record.epoch)
             case Snapshot():
@@ -107,7 +110,7 @@ class OwnTopic:
 
     def _hello(self, session: str, hello: Hello) -> None:
         """A hello ends what is open; a loss that it reported is not reported again."""
-        self.session = session
+        self.session, self.reached = session, 0
         self.epoch = max(self.epoch, hello.epoch + 1)
         self.open.clear()
         if hello.lost and self.missing:

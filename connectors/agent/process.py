@@ -10,6 +10,7 @@ from pathlib import Path
 from connectors.agent.access import KafkaAccess
 from connectors.agent.contract import ReplicaStore
 from connectors.agent.loop import run
+from connectors.agent.packet_fed import run_by_packets
 from connectors.agent.settings import AgentSettings, parse
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
@@ -66,7 +67,10 @@ def run_process(
     _write_log(settings, options.latest, readers.latest)
     try:
         with open_store(settings) as store:
-            run(KafkaAccess(settings, options), readers, store, stop)
+            if settings.packets is None:
+                run(KafkaAccess(settings, options), readers, store, stop)
+            else:
+                run_by_packets(settings, settings.packets, readers, store, stop)
     except (HubError, OSError) as error:
         write_failure("agent", str(error))
         return 1

@@ -1,7 +1,7 @@
 """An agent's settings: one JSON document, so that no secret is on a command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,32 @@ class DatabaseAddress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PacketSettings:
+    """How a replica that Kafka does not reach exchanges packets with the hub.
+
+    `folder`: where packets are written and looked for. `every_s`: how often what is new is
+    exported. `outbox`: the file of its outbox; None: in the folder. `again`: what the hub is not
+    known to have is exported again at the start, because a packet was lost.
+    """
+
+    folder: str
+    every_s: float = 10.0
+    outbox: str | None = None
+    again: bool = False
+
+    def existing_folder(self) -> Path:
+        """The folder; ConfigError if there is none."""
+        folder = Path(self.folder)
+        if not folder.is_dir():
+            raise ConfigError(f"there is no folder {folder} for packets: create it")
+        return folder
+
+    def outbox_file(self, replica: str) -> Path:
+        """Where the outbox is."""
+        return Path(self.outbox or Path(self.folder) / f"{replica}.outbox")
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSettings:
     """One replica: its database, its two topics, how to reach Kafka, and its tables.
 
@@ -35,7 +61,8 @@ class AgentSettings:
     time before the hub refuses it. `journal_rows`: how many published rows the journal keeps.
     `log_format`, `log_level`: of its log, on standard error. `metrics_port`: where its metrics are
     served at `metrics_host`, to whom `metrics_access` admits; 0: nowhere. `load`: the import path
-    of a function that registers on a connection what the database's schema needs.
+    of a function that registers on a connection what the database's schema needs. `packets`: its
+    topics are packets in a folder, and Kafka is not asked; None: they are in Kafka.
     """
 
     database: DatabaseAddress
@@ -57,6 +84,7 @@ class AgentSettings:
     metrics_host: str = LOOPBACK
     metrics_access: PortAccess = EVERYBODY
     load: str | None = None
+    packets: PacketSettings | None = None
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""
@@ -67,6 +95,7 @@ class AgentSettings:
         ]
         values |= {"database": str(self.database), "tables": tables}
         values |= {"options": dict(self.options), "metrics_access": self._access()}
+        values |= {"packets": None if self.packets is None else asdict(self.packets)}
         return json_text(values)
 
     def _access(self) -> dict[str, Any]:
@@ -85,6 +114,8 @@ def parse(text: str) -> AgentSettings:
         log_format = LogFormat(values.pop("log_format", LogFormat.AUTO))
         database = _address(values.pop("database"))
         values["metrics_access"] = _access(values.pop("metrics_access", {}))
+        packets = values.pop("packets", None)
+        values["packets"] = None if packets is None else PacketSettings(**packets)
         return AgentSettings(database=database, tables=tables, log_format=log_format, **values)
     except WireError as error:
         raise ConfigError(f"the agent's settings are {error}") from error

@@ -18,6 +18,7 @@ from connectors.sqlite.check import check_database
 from connectors.sqlite.install import uninstall as removal
 from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
 from connectors.sqlite.load import prepare_of
+from connectors.sqlite.position import position_of
 from connectors.sqlite.schema import generate
 from connectors.sqlite.schema.document import schema_in as schema_of
 from streaming.core.model.change import Op
@@ -25,7 +26,7 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.record import Item, ItemType
 
-__all__ = ("export_saved", "forget_saved", "saved_rows", "schema_of")
+__all__ = ("export_saved", "forget_saved", "position_of", "saved_rows", "schema_of")
 """What is offered as another module has it; the rest is below."""
 
 

@@ -26,6 +26,7 @@ from connectors.sqlite.journal import snapshot, uncaptured, uncarried
 from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.journal.reconcile import opno_before, reconcile, renumber
 from connectors.sqlite.load import Prepare, nothing
+from connectors.sqlite.position import stored_position
 from connectors.sqlite.schema.conflict_clauses import leave_to_clauses
 from connectors.sqlite.schema.document import database_schema
 from connectors.sqlite.schema.inspection import constraint_summaries
@@ -90,7 +91,7 @@ class SqliteStore:
             store._install(rows_are_shared=rows_are_shared, takes_snapshot=takes_snapshot)
             wal = database.with_name(f"{database.name}-wal")
             store.wal = OpenedFile.at(wal) if wal.exists() else None
-            store.position = store._stored_position()
+            store.position = stored_position(connection)
             store.published = store._stored_published()
         except BaseException:
             connection.close()
@@ -294,7 +295,8 @@ class SqliteStore:
     def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:
         """Empty the database so that it starts anew; returns how many rows were saved."""
         saved = reinit(self.connection, self.tables.values(), start, is_known, path)
-        self.position, self.published = self._stored_position(), self._stored_published()
+        self.position = stored_position(self.connection)
+        self.published = self._stored_published()
         return saved
 
     @store_errors()
@@ -304,6 +306,14 @@ class SqliteStore:
             "UPDATE _slackwater_position SET changes_offset = ?, changes_session = ?, own = ?",
             (offset, past.session, past.own),
         )
+
+    @store_errors()
+    def publish_again(self, behind: str) -> bool:
+        """Count what was written behind this own CSN as not published; False: some is trimmed."""
+        with self._transaction():
+            is_there = journal.publish_again(self.connection, behind)
+        self.published = self._stored_published()
+        return is_there
 
     @store_errors()
     def published_own(self) -> str | None:
@@ -350,13 +360,6 @@ class SqliteStore:
         self._check_content()
         if self._row("PRAGMA schema_version") != (self.schema_version,):
             raise _SchemaChangedError
-
-    def _stored_position(self) -> Position:
-        session, last, covers, epoch, ruv, generation, reached = self._row(
-            "SELECT session, last, covers, epoch, ruv, generation, reached"
-            " FROM _slackwater_position"
-        )
-        return Position(session, last, covers, epoch, journal.ruv_of(ruv), generation, reached)
 
     def _stored_published(self) -> int:
         return int(self._row("SELECT published FROM _slackwater_position")[0])

@@ -97,6 +97,9 @@ _SENTENCES = {
     "streaming.cli.look.positions:lacks": (
         "Show what a consumer lacks by its last acknowledgement, and where sending starts."
     ),
+    "streaming.cli.look.lspacket:lspacket": (
+        "List the packets of a folder; exit 1 if a file is none or is damaged."
+    ),
     "streaming.cli.look.lsepoch:lsepoch": (
         "Show the epoch number matrix: who has how many changes of whom."
     ),
@@ -123,7 +126,7 @@ PURPOSES = {
         *("demo", "services", "config", "run", "agent"),
         *("level", "status", "doctor", "conflicts", "explain"),
     ),
-    "Look": ("top", "schema", "ruv", "lacks", "lsepoch", "wait", "verify"),
+    "Look": ("top", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire"),
     "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "export", "replay", "pin", "unpin", "pins"),

@@ -155,6 +155,30 @@ def mark_published(connection: sqlite3.Connection, id_: int, bound: JournalBound
     _trim(connection, bound)
 
 
+def publish_again(connection: sqlite3.Connection, behind: str) -> bool:
+    """Count what is behind this own CSN as not published, its whole transaction included.
+
+    False: some of that was trimmed. In the caller's transaction.
+    """
+    first, prim, trimmed = connection.execute(
+        "SELECT (SELECT min(id) FROM _slackwater_journal WHERE kind = 'change' AND csn > ?1),"
+        " (SELECT prim_csn FROM _slackwater_journal WHERE kind = 'change' AND csn = ?1),"
+        " ifnull(trimmed_csn, '') FROM _slackwater_position",
+        (behind,),
+    ).fetchone()
+    if trimmed > behind or (prim is not None and trimmed >= prim):
+        return False
+    if prim is not None:
+        (first,) = connection.execute(
+            "SELECT min(id) FROM _slackwater_journal WHERE kind = 'change' AND csn = ?", (prim,)
+        ).fetchone()
+    if first is not None:
+        connection.execute(
+            "UPDATE _slackwater_position SET published = min(published, ?)", (first - 1,)
+        )
+    return True
+
+
 def _trim(connection: sqlite3.Connection, bound: JournalBound) -> None:
     """Delete published rows from the bound on, in steps; the last one stays, as ids go on there."""
     first, published = connection.execute(

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from connectors.agent.found import DatabaseCheck
-from connectors.agent.settings import DatabaseAddress
+from connectors.agent.settings import DatabaseAddress, PacketSettings
 from connectors.databases import kind_of, parse_dsn
+from connectors.kafka.options import LiveOptions
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.sources.live import live_access, live_options
@@ -58,6 +59,28 @@ MetricsHost = Annotated[
         metavar="ADDRESS",
         help="Where it listens; [http] says to whom it answers.",
     ),
+]
+Packets = Annotated[
+    Path | None,
+    typer.Option(
+        "--packets",
+        metavar="FOLDER",
+        help="Exchange packets in this folder with the hub, and ask no Kafka.",
+    ),
+]
+Every = Annotated[
+    float,
+    typer.Option("--every", metavar="SECONDS", min=0.1, help="How often packets are exported."),
+]
+OutboxFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--outbox", metavar="FILE", help="The replica's outbox; by default in the folder."
+    ),
+]
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="Export again what the hub is not known to have."),
 ]
 Print = Annotated[
     bool,
@@ -110,14 +133,24 @@ def agent(
     metrics_port: MetricsPort = 0,
     metrics_host: MetricsHost = LOOPBACK,
     load_: Load = None,
+    packets: Packets = None,
+    every: Every = 10.0,
+    outbox: OutboxFile = None,
+    again: Again = False,
     print_: Print = False,
 ) -> None:
-    """Run the agent of one replica until SIGTERM or Ctrl-C."""
+    """Run the agent of one replica until SIGTERM or Ctrl-C.
+
+    With --packets it needs no Kafka: it writes packets for the hub and applies those of the hub.
+    """
     if context.invoked_subcommand is not None:
         return
     if database is None or not replica:
         raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
-    configured = load(config)
+    if packets is None and (outbox is not None or again):
+        raise ConfigError("--outbox and --again go with --packets FOLDER")
+    needs_kafka = packets is None
+    configured = load(config, needs_kafka=needs_kafka)
     agent_settings = import_module("streaming.config.agent").agent_settings
     settings = replace(
         agent_settings(configured, replica, absolute(database)),
@@ -126,12 +159,23 @@ def agent(
         metrics_port=metrics_port,
         metrics_host=metrics_host,
         load=load_,
+        packets=_packets(packets, every, outbox, again=again),
     )
     if print_:
         typer.echo(settings.text())
         return
-    live = live_options(config, configured), live_access(config, configured)
-    raise typer.Exit(kind_of(database.scheme).run_agent(settings, *live))
+    readers = live_access(config, configured, needs_kafka=needs_kafka)
+    options = live_options(config, configured) if needs_kafka else LiveOptions({})
+    raise typer.Exit(kind_of(database.scheme).run_agent(settings, options, readers))
+
+
+def _packets(
+    folder: Path | None, every_s: float, outbox: Path | None, *, again: bool
+) -> PacketSettings | None:
+    if folder is None:
+        return None
+    file = None if outbox is None else str(outbox.absolute())
+    return PacketSettings(str(folder.absolute()), every_s, file, again)
 
 
 def absolute(database: DatabaseAddress) -> DatabaseAddress:

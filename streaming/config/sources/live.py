@@ -16,10 +16,12 @@ def live_options(path: Path, config: Config) -> LiveOptions:
     )
 
 
-def live_access(path: Path, config: Config) -> LiveAccess:
+def live_access(path: Path, config: Config, *, needs_kafka: bool = True) -> LiveAccess:
     """Who may read a port by [http] of the configuration at the path, which holds `config` now."""
     return LiveAccess(
-        config.http.access, lambda: load(path).http.token, lambda: [path, *secret_paths()]
+        config.http.access,
+        lambda: load(path, needs_kafka=needs_kafka).http.token,
+        lambda: [path, *secret_paths()],
     )
 
 

@@ -26,13 +26,19 @@ from streaming.core.text.edited_text import edited_text
 STATE_FOLDER_VARIABLE = "SLACKWATER_STATE_FOLDER"
 
 
-def load(path: Path) -> Config:
+NO_KAFKA = {"bootstrap_servers": "no-kafka:0"}
+"""The section [kafka] of whom Kafka does not reach, and who never asks it."""
+
+
+def load(path: Path, *, needs_kafka: bool = True) -> Config:
     """Read the file, secret files, environment; ConfigError names each field that cannot be used.
 
     `hub.state` becomes absolute: a relative one starts at the file's folder, or at the one that
-    SLACKWATER_STATE_FOLDER names.
+    SLACKWATER_STATE_FOLDER names. `needs_kafka` False: the section [kafka] may be missing.
     """
     data = _read(path)
+    if not needs_kafka:
+        data.setdefault("kafka", NO_KAFKA)
     variables = [*_ours(os.environ), *_ours(secret_files())]
     try:
         config = _with_environment(data) if variables else Config(**data)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.settings import AgentSettings, DatabaseAddress, parse
+from connectors.agent.settings import AgentSettings, DatabaseAddress, PacketSettings, parse
 from connectors.sqlite.__main__ import main
 from streaming.core.model.errors import ConfigError
 from tests.connectors.sqlite.sqlite_replica import ITEMS, PAIRS
@@ -25,7 +25,13 @@ SETTINGS = AgentSettings(
 )
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, updates_topic=None)])
+PACKETS = PacketSettings("/packets", 2.5, "/data/r1.outbox", again=True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [SETTINGS, replace(SETTINGS, updates_topic=None), replace(SETTINGS, packets=PACKETS)],
+)
 def test_settings_come_back(settings: AgentSettings) -> None:
     """Who starts an agent writes the document, the agent reads it."""
     assert parse(settings.text()) == settings
