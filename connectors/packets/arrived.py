@@ -64,7 +64,8 @@ class ArrivedPacket:
             return Arrival.APPLIED  # it only says what the hub has
         if not self.is_whole:
             return Arrival.INCOMPLETE
-        is_next = not is_ours or (header.first_prev or 0) <= position.last
+        is_put_back = header.generation > position.generation and position.answered
+        is_next = not is_ours or is_put_back or (header.first_prev or 0) <= position.last
         return Arrival.NEXT if is_next else Arrival.WAITS
 
 
