@@ -80,6 +80,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "ranges": "of a commit: ranges of keys that were sent whole; each realigns its keys",
         "numbers": "of a commit: the hub's row of the matrix, rid to the number of its last change",
         "truncates": "of a commit: the last accepted truncate of every table that had one",
+        "places": "of a plan: how far it reads the records that packets bring, by agreement",
+        "feeds": "of a commit: the packets of each agreement that is sent some",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

@@ -297,6 +297,22 @@ _AGREEMENT = pa.struct(
     ]
 )
 
+_PLACE = [("outbox", pa.string()), ("place", pa.int64())]
+
+_FEED = pa.struct(
+    [
+        ("agreement", pa.string()),
+        ("number", pa.int64()),
+        ("batch", pa.int64()),
+        ("exported_at", _TIME),
+        ("ordered", pa.bool_()),
+        ("open", pa.bool_()),
+        ("unwritten", pa.bool_()),
+        *_PLACE,
+        ("csn", pa.string()),
+    ]
+)
+
 EPOCHS = pa.schema(
     [
         ("kind", pa.string()),
@@ -343,6 +359,8 @@ EPOCHS = pa.schema(
             ),
         ),
         ("numbers", pa.map_(pa.int32(), pa.int64())),
+        ("places", pa.list_(pa.struct([("agreement", pa.string()), *_PLACE]))),
+        ("feeds", pa.list_(_FEED)),
     ]
 )
 

@@ -24,6 +24,7 @@ from streaming.core.records.kinds import KIND_OF, KINDS, Field, FieldPresence, F
 from streaming.core.records.record import (
     Item,
     ItemType,
+    PacketMarker,
     RangeItem,
     Record,
     RecordKind,
@@ -228,9 +229,22 @@ def encode_stopped(stopped: Stopped) -> bytes:
     ).encode()
 
 
-def decode_answer(value: bytes) -> Update | Stopped:
+def encode_packet_marker(marker: PacketMarker) -> bytes:
+    """The note of an exported packet as it stands in an updates topic."""
+    before, after = (dict(sorted(row.items())) for row in (marker.row_before, marker.row_after))
+    return (
+        f'{{"v":{VERSION},"kind":"{UpdateKind.PACKET}","session":{json_text(marker.session)},'
+        f'"agreement":{json_text(marker.agreement)},"generation":{marker.generation},'
+        f'"number":{marker.number},"hub_epoch":{marker.hub_epoch}'
+        f',"row_before":{json_text(before)},"row_after":{json_text(after)}}}'
+    ).encode()
+
+
+def decode_answer(value: bytes) -> Update | Stopped | PacketMarker:
     """A record of an updates topic; WireError names the field."""
     fields = _record(value)
+    if fields.get("kind") == UpdateKind.PACKET:
+        return _packet_marker(fields)
     if fields.get("kind") != UpdateKind.STOPPED:
         return _update(fields)
     return Stopped(
@@ -239,6 +253,18 @@ def decode_answer(value: bytes) -> Update | Stopped:
         fields.text("session"),
         fields.text("state"),
         fields.text("remedy"),
+    )
+
+
+def _packet_marker(fields: "_Fields") -> PacketMarker:
+    return PacketMarker(
+        fields.text("agreement"),
+        fields.number("generation"),
+        None if fields.get("session") is None else fields.text("session"),
+        fields.number("number"),
+        fields.number("hub_epoch"),
+        fields.numbers("row_before"),
+        fields.numbers("row_after"),
     )
 
 
@@ -318,6 +344,13 @@ class _Fields:
         if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**63:
             raise WireError(f"field {name}: {found!r} must be an integer from 0 on")
         return found
+
+    def numbers(self, name: str) -> dict[str, int]:
+        found = self.get(name)
+        if not isinstance(found, dict):
+            raise WireError(f"field {name}: {found!r} must be an object")
+        members = _Fields(found)
+        return {key: members.number(key) for key in found}
 
     def csn_or_none(self, name: str) -> str | None:
         found = self.get(name)

@@ -14,7 +14,13 @@ LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing 
 FLOW = (
     *("batch/phases", "resync/prepared_tables", "resync/pages", "batch/settings"),
     *("standby/window", "batch/rest", "batch/hub", "batch/ingest", "batch/outcome"),
-    *("batch/page_ranges", "batch/publishing", "batch/lost_input", "batch/pipeline"),
+    *(
+        "batch/page_ranges",
+        "batch/packets",
+        "batch/publishing",
+        "batch/lost_input",
+        "batch/pipeline",
+    ),
 )
 """The modules of the flow of a batch; each may import those before it."""
 

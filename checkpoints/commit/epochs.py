@@ -4,11 +4,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from checkpoints.commit.feeds import feed_row, feeds_of, place_row, places_of
 from checkpoints.commit.resyncs import realign_row, realigned_range, resync_of, resync_row
 from checkpoints.format_number import FORMAT
 from checkpoints.times import ms_of, time_of
 from streaming.core.counts.counter_keys import Counts, key_text, parse_key
 from streaming.core.intake.input_lost import TopicLoss
+from streaming.core.matrix.packets import Place
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
 from streaming.core.model.row import Floor
@@ -49,7 +51,8 @@ class Plan:
     the id of the topic that they are of. `lost`: topic -> what happened to it; its offsets and id
     are those of what there is now. `pages`: those of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the batch before sent them. `writable`:
-    those that are away because of that, and whose topics may be written again.
+    those that are away because of that, and whose topics may be written again. `places`: agreement
+    whose consumer is sent packets -> up to where the batch reads that one's records.
     """
 
     batch: int
@@ -64,6 +67,7 @@ class Plan:
     pages: tuple[PlannedPage, ...] = ()
     undelivered: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -139,6 +143,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         ],
         "undelivered": list(plan.undelivered),
         "writable": list(plan.writable),
+        "places": [place_row(name, place) for name, place in plan.places.items()],
     }
 
 
@@ -167,6 +172,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         ),
         tuple(row["undelivered"]),
         tuple(row["writable"]),
+        places_of(row["places"] or ()),
     )
 
 
@@ -201,6 +207,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "ranges": [realign_row(one) for one in state.ranges],
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
         "numbers": sorted(state.numbers.items()),
+        "feeds": [feed_row(n, a.feed) for n, a in state.agreements.items() if a.feed is not None],
     }
 
 
@@ -208,7 +215,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
     check_format(row["format"])
     replicas = [_replica(r) for r in row["replicas"]]
-    agreements = [_agreement(a) for a in row["agreements"]]
+    feeds = feeds_of(row["feeds"] or ())
+    agreements = [replace(_agreement(a), feed=feeds.get(a["name"])) for a in row["agreements"]]
     state = HubState(
         row["generation"],
         row["replicageneration"],

@@ -43,7 +43,8 @@ class LastPoll:
     `ended`: the hub ended in order at `at_ms`; one that was killed cannot say so. `moves`: topic ->
     when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
     `away_at_ms`, with what it refuses in `away_why`. `at_rest`: what the hub has read and not
-    committed. `unreadable`: changes topic -> why it may not be read.
+    committed. `unreadable`: changes topic -> why it may not be read. `packets`: what does not come
+    through by packets -> what to do.
     """
 
     hub: str
@@ -57,6 +58,7 @@ class LastPoll:
     away_why: str = ""
     at_rest: ReadAtRest = READ_NOTHING
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    packets: Mapping[str, str] = field(default_factory=dict)
 
 
 def moves_since(
@@ -89,12 +91,27 @@ def read_poll(root: StateRoot) -> LastPoll | None:
         away, why = (str(found.get(name) or "") for name in ("away", "away_why"))
         since_ms, seen_ms = (int(found.get(n) or 0) for n in ("away_since_ms", "away_at_ms"))
         is_ended, at_rest = found.get("ended") is True, _read_at_rest(found.get("at_rest"))
-        refused = {str(t): str(why) for t, why in (found.get("unreadable") or {}).items()}
+        refused, packets = (_texts(found.get(name)) for name in ("unreadable", "packets"))
         return LastPoll(
-            hub, at_ms, ends, is_ended, moves, away, since_ms, seen_ms, why, at_rest, refused
+            hub,
+            at_ms,
+            ends,
+            is_ended,
+            moves,
+            away,
+            since_ms,
+            seen_ms,
+            why,
+            at_rest,
+            refused,
+            packets,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _texts(found: Mapping[str, Any] | None) -> dict[str, str]:
+    return {str(name): str(text) for name, text in (found or {}).items()}
 
 
 def _read_at_rest(found: Mapping[str, Any] | None) -> ReadAtRest:

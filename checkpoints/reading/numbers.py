@@ -1,12 +1,15 @@
 """Reads the matrix of the past: the hub's own row behind each hub epoch."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checkpoints.commit.epochs import Checkpoint, checkpoint_of, numbers_of, ruvs_of
+import pyarrow.dataset as ds
+
+from checkpoints.commit.epochs import COMMIT, Checkpoint, checkpoint_of, numbers_of, ruvs_of
 from checkpoints.query import records
 from checkpoints.reading.reader import Reader
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.matrix.rows import Row, is_within
@@ -36,6 +39,15 @@ def numbers_at(reader: Reader, hub_epoch: int) -> NumberedEpoch:
         for row in records(found):
             return _numbered(row)
     return NumberedEpoch(0, {}, {})
+
+
+def rows_behind(store: StateStore, hub_epochs: Collection[int]) -> dict[int, Row]:
+    """Hub epoch -> the hub's own row behind it; of one that no commit is of: nothing."""
+    store.refreshed(TableName.EPOCHS)
+    where = (ds.field("kind") == COMMIT) & ds.field("hub_epoch").isin(sorted(hub_epochs))
+    found = store.read(TableName.EPOCHS, where, ["batch", "hub_epoch", "numbers", "replicas"])
+    rows = sorted(found.to_pylist(), key=lambda row: row["batch"], reverse=True)
+    return {one: {} for one in hub_epochs} | {row["hub_epoch"]: numbers_of(row) for row in rows}
 
 
 def first_within(reader: Reader, numbers: Row, after: int, upto: int) -> int | None:

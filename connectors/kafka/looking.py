@@ -14,7 +14,7 @@ from connectors.kafka.options import client_options
 from connectors.kafka.source_errors import source_errors
 from connectors.wire import decode_answer
 from streaming.core.model.errors import SourceError, WireError
-from streaming.core.records.record import Update
+from streaming.core.records.record import PacketMarker, Update
 from streaming.core.state.restored import SentPosition
 
 _POLL_MS = 200
@@ -74,7 +74,7 @@ def timed_records(
 def last_updates(
     bootstrap: str, options: Mapping[str, str], ends: Mapping[str, int]
 ) -> dict[str, SentPosition]:
-    """Updates topic -> the position of its last update; absent where it holds none.
+    """Updates topic -> the position of its last update or packet; absent where it holds none.
 
     `ends`: topic -> an offset; what stands there or behind it does not count. SourceError if a
     topic cannot be read.
@@ -101,5 +101,5 @@ def _positions(consumer: KafkaConsumer, topic: str, first: int, end: int) -> Ite
             update = decode_answer(record.value or b"")
         except WireError:
             continue
-        if isinstance(update, Update):
+        if isinstance(update, Update | PacketMarker):
             yield SentPosition(update.generation, update.hub_epoch)

@@ -1,11 +1,11 @@
-"""The hub's own producer: records into updates topics, by librdkafka.
+"""The hub's own producer: records into updates topics, and what packets bring, by librdkafka.
 
 It compresses and sends outside of Python's lock; kafka-python, which everything else uses, makes a
 batch of 200,000 changes five per cent slower.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -65,7 +65,9 @@ class UpdatesSink:
         self._refusing: set[str] = set()
         self._refused_before: set[str] = set()
 
-    def send(self, topic: str, key: bytes, value: bytes) -> None:
+    def send(
+        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """Queue one record; PublishError at once if it cannot be queued."""
         self._raise_failure()
         if topic in self._refusing:
@@ -73,7 +75,9 @@ class UpdatesSink:
         report = partial(self._delivered, topic, key)
         try:
             self._look_again(topic)
-            self._producer.produce(topic, value, key, 0, on_delivery=report)
+            self._producer.produce(
+                topic, value, key, 0, on_delivery=report, headers=[*headers] or None
+            )
         except KafkaException as error:
             self._undelivered(topic, key, error.args[0])
         except BufferError as error:

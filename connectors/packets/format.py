@@ -174,6 +174,21 @@ def _write(folder: Path, header: Header, body: BinaryIO) -> Path:
     return path
 
 
+def copy_packet(source: Path, folder: Path, header: Header) -> Path:
+    """Copy a packet into a folder, under the name that its header gives it.
+
+    One of that name is replaced. OSError: the folder does not take it.
+    """
+    path, unfinished = folder / header.name, folder / f".{header.name}.tmp"
+    with source.open("rb") as read, unfinished.open("wb") as file:
+        shutil.copyfileobj(read, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    sync_folder(folder)
+    return path
+
+
 def sync_folder(folder: Path) -> None:
     """Return once the disk has the names of a folder as they are now."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

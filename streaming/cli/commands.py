@@ -79,8 +79,11 @@ _SENTENCES = {
     "streaming.cli.past.sql:sql": (
         "Query all tables by SQL, as they stand or as they stood at a moment."
     ),
-    "streaming.cli.past.rows:export": (
-        "Write all tables into a new SQLite file, as they stand or as they stood at a moment."
+    "streaming.cli.order.packets:export": (
+        "Export a packet at once; or write all tables into a new SQLite file."
+    ),
+    "streaming.cli.order.packets:import_": (
+        "Hand packets of replicas to the hub, which takes them within a second."
     ),
     "streaming.cli.order.pin:pin": (
         "Keep the state of a hub epoch readable until `slackwater unpin`."
@@ -127,9 +130,9 @@ PURPOSES = {
         *("level", "status", "doctor", "conflicts", "explain"),
     ),
     "Look": ("top", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
-    "Order": ("init", "pause", "resync", "resume", "abort", "retire"),
+    "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
     "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
-    "The past": ("rows", "diff", "blame", "sql", "export", "replay", "pin", "unpin", "pins"),
+    "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
     "The installation": ("setup", "acls", "backup", "restore"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

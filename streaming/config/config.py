@@ -92,7 +92,8 @@ class Config(BaseModel):
     def subscription(self, agreement: AgreementConfig) -> Subscription:
         """What core needs of an agreement."""
         rid = self.replica(agreement.consumer).rid
-        return Subscription(agreement.name, rid, self.tables_of(agreement))
+        tables, every_ms = self.tables_of(agreement), agreement.packet_every_ms
+        return Subscription(agreement.name, rid, tables, every_ms)
 
     def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
         """The names of the tables that this replica may write."""
@@ -115,6 +116,11 @@ class Config(BaseModel):
     def updates_topic(self, agreement_name: str) -> str:
         """The topic in which the hub publishes to the consumer of this agreement."""
         return f"{self.hub.topic_prefix}updates.{agreement_name}"
+
+    @property
+    def by_packets(self) -> dict[str, AgreementConfig]:
+        """Consumer -> its agreement, of those that Kafka does not reach."""
+        return {one.consumer: one for one in self.agreements if one.packets is not None}
 
     def document(self) -> str:
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""

@@ -38,7 +38,10 @@ class RoleOf(NamedTuple):
 
 _HUB_READS = (TopicRight.READ, TopicRight.DESCRIBE_CONFIGS, TopicRight.CREATE)
 _HUB_WRITES = (TopicRight.WRITE, *_HUB_READS)
-"""It reads from its second start on, how far it had sent."""
+"""It reads from its second start on, how far it had sent.
+
+It also writes what packets bring into the topics of their replicas, and nobody else may.
+"""
 
 
 def needed_rights(config: Config, of: RoleOf) -> tuple[NeededRight, ...]:
@@ -51,7 +54,12 @@ def needed_rights(config: Config, of: RoleOf) -> tuple[NeededRight, ...]:
     updates = [config.updates_topic(one.name) for one in config.agreements]
     match of.role:
         case Role.HUB | Role.STANDBY:
-            return (*_each(changes, *_HUB_READS), *_each(updates, *_HUB_WRITES))
+            brought = {config.changes_topic(name) for name in config.by_packets}
+            read = [topic for topic in changes if topic not in brought]
+            written = [topic for topic in changes if topic in brought]
+            return (*_each(read, *_HUB_READS), *_each([*written, *updates], *_HUB_WRITES))
+        case Role.AGENT if of.replica in config.by_packets:
+            return ()
         case Role.AGENT:
             sent = [one.name for one in config.agreements if one.consumer == of.replica]
             own = config.changes_topic(of.replica)
@@ -77,8 +85,9 @@ def names_of_two(roles: Iterable[RoleOf], *others: str) -> list[str]:
 
 
 def every_role(config: Config) -> list[RoleOf]:
-    """Each role, and that of an agent for each replica."""
-    agents = [RoleOf(Role.AGENT, one.name) for one in config.replicas]
+    """Each role, and that of an agent for each replica that Kafka reaches."""
+    reached = (one for one in config.replicas if one.name not in config.by_packets)
+    agents = [RoleOf(Role.AGENT, one.name) for one in reached]
     others = (RoleOf(one) for one in (Role.STANDBY, Role.LEVEL, Role.OBSERVER))
     return [HUB, *agents, *others]
 

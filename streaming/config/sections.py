@@ -350,6 +350,18 @@ class AgreementConfig(_Section):
     """The replica that is sent the changes."""
     tables: tuple[str, ...] = Field(default=("*",), min_length=1)
     """The tables whose changes it is sent, all of one data set; "*": all that there are."""
+    packets: Path | None = None
+    """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
+    what would go to the topic, and takes from there what the consumer wrote. A relative path is in
+    this file's folder. By default the consumer reads its topic."""
+    packet_every_s: NonNegative = 10
+    """How many seconds after a packet the next one is exported, if there is something to say; 0:
+    only by `slackwater export`."""
+
+    @property
+    def packet_every_ms(self) -> int | None:
+        """How often a packet is exported, in milliseconds; None: there are none."""
+        return None if self.packets is None else self.packet_every_s * 1_000
 
 
 class FunctionsConfig(_Section):

@@ -33,6 +33,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stopped(configured),
         *_stopped_alone(found),
         *_unreadable(configured),
+        *(Problem(what, why) for what, why in found.packets.items()),
         *_paused(configured),
         *_spent(configured),
         *_waiting(configured),

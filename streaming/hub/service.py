@@ -31,7 +31,6 @@ from streaming.carriers.warm_up import WarmExecutors
 from streaming.config.config import Config
 from streaming.config.errors import check
 from streaming.config.history import config_history, history_faults
-from streaming.config.rights import HUB, needed_rights
 from streaming.core.intake.input_lost import TopicFacts, heads, unreadable
 from streaming.core.model.errors import HubError, SourceError
 from streaming.facts.readiness import HubStage
@@ -46,11 +45,12 @@ from streaming.hub.memory import keep_memory
 from streaming.hub.observe.report import HubReport
 from streaming.hub.observe.view import HubView
 from streaming.hub.opening import Opening
+from streaming.hub.packets.traffic import packet_folders, packet_importer
 from streaming.hub.query import failure, remove_stale, start
 from streaming.hub.resync.source import StateSource
 from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.first_read import FirstRead
-from streaming.hub.topics.found_topics import FoundTopics, find_topics
+from streaming.hub.topics.found_topics import topics_of
 from streaming.hub.topics.originals import originals
 from streaming.hub.topics.poll import CONNECT_MS, TopicPoll
 from streaming.hub.topics.topic_look import TopicLook
@@ -96,7 +96,10 @@ class Service:
         self.commands = CommandInbox(self.store)
         self.unreadable = Unreadable(principal_of(config.kafka.options))
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
+        self.packet_folders = packet_folders(config)
         self.settings, self.hub = self._open(self.view.phases.noting(reach), followed)
+        self.importer = packet_importer(config, self.options.now, lambda: self.hub)
+        self.hub.place_at = self.importer.place_at
         self.unwritable = Unwritable(self.settings.updates_topics)
         self.paused = PausedTopics(self.settings.topics, self.settings.open_transactions)
         keep_pinned(self.store, _now_ms())
@@ -108,6 +111,7 @@ class Service:
             broker=config.kafka.bootstrap_servers,
             principal=self.unreadable.principal,
             at_rest=lambda: self.hub.held.at_rest,
+            packets=lambda: {**self.packet_folders.problems, **self.importer.problems},
         )
         self.first_read = FirstRead(self._read_for_nobody)
         self.view.hubs_seen = self.poll.hubs_seen
@@ -123,7 +127,7 @@ class Service:
         settings = self._at_work(with_retired(config, settings_of(config), history))
         self.configured = {*settings.topics, *settings.updates_topics}
         self.topics = self._topic_look()
-        found = self._found_topics(settings)
+        found = topics_of(config, settings)
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
         opening = Opening(config, settings, history, found, self.source, self._outlets, followed)
         return settings, opening.open(self.store, self.name, reach, _now_ms())
@@ -132,13 +136,6 @@ class Service:
         """Settings that know which batches the executors carry."""
         carried = partial(self.source.is_carried_by_executors, limits=self.config.limits)
         return replace(settings, is_carried_by_executors=carried)
-
-    def _found_topics(self, settings: BatchSettings) -> FoundTopics:
-        kafka, needed = self.config.kafka, needed_rights(self.config, HUB)
-        with Topics(kafka.bootstrap_servers, kafka.options) as admin:
-            record_bytes = self.config.limits.record_bytes
-            topics = settings.topics, settings.updates_topics
-            return find_topics(admin, needed, *topics, record_bytes)
 
     def _topic_look(self) -> TopicLook:
         changes = [self.config.changes_topic(one.name) for one in self.config.replicas]
@@ -161,6 +158,7 @@ class Service:
             renew=self.updates.renew,
             phases=self.view.phases,
             committed=self.view.committed,
+            write_packet=self.packet_folders.write,
         )
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
@@ -168,6 +166,7 @@ class Service:
         keep_memory()
         try:
             self._find_losses()
+            self.importer.start(once=available_now)
             self.poll.start()
             self._warm_up(end)
             self.first_read.start()
@@ -184,6 +183,7 @@ class Service:
             with self.turn:
                 self.ended = True
             self.first_read.close()
+            self.importer.stop()
             self.poll.stop(ended=sys.exception() is None or not self.poll.has_missed)
             self.maintenance.close()
             self.resyncs.close()

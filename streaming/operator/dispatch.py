@@ -52,7 +52,7 @@ def carry_out(
     3. `accept` and `override` act on conflicts.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
        brings a consumer what it lacks, `pause` sends it nothing more, `chepoch` sets from where it
-       is sent to.
+       is sent to, `export` makes a packet of what it was not sent.
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
@@ -82,6 +82,8 @@ def carry_out(
                 orders.pause(intake, command.argument or "")
             case CommandName.CHEPOCH:
                 orders.change_row(intake, parse_row_order(command.argument or ""))
+            case CommandName.EXPORT:
+                orders.export(intake, command.argument or "")
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:

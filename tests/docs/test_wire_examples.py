@@ -14,7 +14,14 @@ from streaming.core.model.table import ColumnType
 from streaming.core.model.values import from_json, json_text, to_json
 from streaming.core.records.check import VERSION, check
 from streaming.core.records.kinds import KIND_OF
-from streaming.core.records.record import Item, ItemType, RecordKind, Stopped, UpdateKind
+from streaming.core.records.record import (
+    Item,
+    ItemType,
+    PacketMarker,
+    RecordKind,
+    Stopped,
+    UpdateKind,
+)
 from tests.reference.wire import decode_update, encode_update, image_text, key_text
 
 CHECKOUT = Path(__file__).parents[2]
@@ -29,6 +36,7 @@ EXAMPLES = [
 RECORDS = [(info, text) for info, text in EXAMPLES if info in list(RecordKind)]
 UPDATES = [text for info, text in EXAMPLES if info == UpdateKind.UPDATE]
 STOPPED = [text for info, text in EXAMPLES if info == UpdateKind.STOPPED]
+PACKETS = [text for info, text in EXAMPLES if info == UpdateKind.PACKET]
 BAD = [(info.removeprefix("bad "), text) for info, text in EXAMPLES if info.startswith("bad ")]
 
 WRITTEN = datetime(2024, 2, 29, 22, 0, tzinfo=UTC)
@@ -62,7 +70,9 @@ def test_every_kind_has_an_example() -> None:
     assert {info for info, _ in RECORDS} == set(RecordKind)
     assert UPDATES
     assert STOPPED
-    assert len(RECORDS) + len(UPDATES) + len(STOPPED) + len(BAD) == len(EXAMPLES)
+    assert PACKETS
+    updates = len(UPDATES) + len(STOPPED) + len(PACKETS)
+    assert len(RECORDS) + updates + len(BAD) == len(EXAMPLES)
 
 
 @pytest.mark.parametrize(("kind", "text"), RECORDS)
@@ -91,6 +101,21 @@ def test_an_answer_to_a_stopped_replica_is_what_the_wire_writes(text: str) -> No
     assert isinstance(found, Stopped)
     assert wire.encode_stopped(found).decode() == text
     listed = {quoted(name)[0] for name, *_ in rows_under("### `stopped`", "field")}
+    assert listed == set(fields) - {"v", "kind", "session"}
+    for name in listed:
+        with pytest.raises(WireError):
+            wire.decode_answer(json_text({k: v for k, v in fields.items() if k != name}).encode())
+
+
+@pytest.mark.parametrize("text", PACKETS)
+def test_a_note_of_a_packet_is_what_the_wire_writes(text: str) -> None:
+    """A hub that cannot read it takes an older state for the newest."""
+    fields = json.loads(text)
+    found = wire.decode_answer(text.encode())
+
+    assert isinstance(found, PacketMarker)
+    assert wire.encode_packet_marker(found).decode() == text
+    listed = {name for row in rows_under("### `packet`", "field") for name in quoted(row[0])}
     assert listed == set(fields) - {"v", "kind", "session"}
     for name in listed:
         with pytest.raises(WireError):

@@ -14,6 +14,7 @@ from checkpoints.tables import TableName
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
 from tests.harness import verdict
+from tests.harness.fault_points import OF_TOPICS
 from tests.harness.hub_process import KILLED
 from tests.harness.site import Site, site
 from tests.reference.wire import decode_update
@@ -82,8 +83,8 @@ def check_cut(at: Site, point: FaultPoint, before: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     "killed",
     [
-        pytest.param([*FaultPoint][1::4], id="some"),
-        pytest.param([*FaultPoint], id="all", marks=pytest.mark.slow),
+        pytest.param([*OF_TOPICS][1::4], id="some"),
+        pytest.param([*OF_TOPICS], id="all", marks=pytest.mark.slow),
     ],
 )
 def test_kill_at_every_point(three: Site, spark: SparkSession, killed: list[FaultPoint]) -> None:
@@ -98,7 +99,7 @@ def test_kill_at_every_point(three: Site, spark: SparkSession, killed: list[Faul
         replica.hello()
     unfinished = False
     kept_back: list[Change] = []
-    for number, point in enumerate(FaultPoint):
+    for number, point in enumerate(OF_TOPICS):
         play(three, number, kept_back)
         if number % 2:
             shutil.rmtree(three.state / "spark", ignore_errors=True)

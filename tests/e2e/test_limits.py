@@ -13,6 +13,7 @@ from connectors.kafka.embedded.broker import Broker
 from streaming.core.intake.shares import LEAST_RECORDS
 from streaming.core.records.record import Commit
 from tests.harness import verdict
+from tests.harness.fault_points import OF_TOPICS
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
 
@@ -278,7 +279,7 @@ def test_kill_while_a_transaction_larger_than_the_limit_comes_back(
     for replica in three.replicas.values():
         replica.hello()
     writers = [three.replicas[name] for name in "ab"]
-    for number, point in enumerate(one for one in FaultPoint if one is not FaultPoint.AFTER_ROWS):
+    for number, point in enumerate(one for one in OF_TOPICS if one is not FaultPoint.AFTER_ROWS):
         for replica in writers:
             replica.send_bytes(b"no record")
             if number:

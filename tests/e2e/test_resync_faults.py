@@ -18,6 +18,7 @@ from streaming.core.model.errors import HubError
 from streaming.hub.service import Service
 from tests.harness import verdict
 from tests.harness.commits import last_commit
+from tests.harness.fault_points import OF_TOPICS
 from tests.harness.hub_process import wait_until
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import Site, site
@@ -140,8 +141,8 @@ def is_dead(work: "Future[None]", traffic: Traffic) -> bool:
 @pytest.mark.parametrize(
     "points",
     [
-        pytest.param([*FaultPoint][::3], id="some"),
-        pytest.param([*FaultPoint], id="all", marks=pytest.mark.slow),
+        pytest.param([*OF_TOPICS][::3], id="some"),
+        pytest.param([*OF_TOPICS], id="all", marks=pytest.mark.slow),
     ],
 )
 def test_a_hub_that_dies_at_every_point_of_a_resync_ends_it(

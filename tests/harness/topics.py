@@ -1,7 +1,7 @@
 """Topics as a test touches them: append one record, read all records."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -33,9 +33,18 @@ class TopicEnds:
         )
         self._assigned: list[TopicPartition] = []
 
-    def send(self, topic: str, key: str, value: bytes | None, time_ms: int | None = None) -> int:
+    def send(
+        self,
+        topic: str,
+        key: str,
+        value: bytes | None,
+        time_ms: int | None = None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> int:
         """Write one record; its offset."""
-        sent = self._producer.send(topic, key=key.encode(), value=value, timestamp_ms=time_ms)
+        sent = self._producer.send(
+            topic, key=key.encode(), value=value, timestamp_ms=time_ms, headers=[*headers]
+        )
         return int(sent.get(TIMEOUT_S).offset)
 
     def read(self, topic: str, offset: int = 0) -> list[tuple[str, bytes]]:

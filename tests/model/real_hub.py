@@ -30,7 +30,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.records.record import Reason, Record, Stopped, Update
+from streaming.core.records.record import PacketMarker, Reason, Record, Stopped, Update
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.consumers.divergent import DivergentRow
@@ -128,7 +128,8 @@ class RealHub:
         seen = self.seen.setdefault(rid, [])
         if rid in self.unread:
             new = self.ends.read(self.config.updates_topic(self._name(rid)), len(seen))
-            seen += [wire.decode_answer(value) for _, value in new]
+            answers = (wire.decode_answer(value) for _, value in new)
+            seen += [one for one in answers if not isinstance(one, PacketMarker)]
             self.unread.remove(rid)
         return seen
 
@@ -174,7 +175,7 @@ class RealHub:
         while True:
             hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
             sorting = [one for name in due for one in hub.resyncs.work[name].sorting.values()]
-            found = tuple(page for page in hub.resyncs.due(hub.state) if page.agreement in due)
+            found = tuple(page for page in hub.resyncs.due(hub.state, 0) if page.agreement in due)
             if len(found) == len(due) and all(one.done() for one in sorting):
                 return found
             assert time.monotonic() < deadline_s, f"no page of {due} is prepared"

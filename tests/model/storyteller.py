@@ -11,12 +11,12 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.change import Change
 from streaming.core.model.csn import rid_of
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Abort, Applied, Commit, Hello, Record, Refused, Update
+from tests.harness.fault_points import OF_TOPICS
 from tests.model.hub import PureHub
 from tests.model.language import run
 from tests.model.replica import LONG, ODD, Replica, table_of
@@ -26,7 +26,7 @@ from tests.model.world import MERGE, World
 REPLICAS = ("r1", "r2", "r3")
 AWAY_UNWRITABLE = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.UNWRITABLE}"
 AWAY_PAUSED = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.PAUSED}"
-POINTS = tuple(FaultPoint)
+POINTS = OF_TOPICS
 OPEN_TRANSACTIONS = 3
 DAYS_S, YEARS_S, PASSED_HOURS = 30 * 3_600, 20 * 365 * 86_400, 36
 """How far a wrong clock is ahead, or behind, and after how long it was right."""

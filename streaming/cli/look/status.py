@@ -118,6 +118,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     for agreement in found.agreements:
         if agreement.resync is not None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
+        if agreement.packets is not None:
+            write_sentence(f"{agreement.name}: {agreement.packets.text}")
     write_line()
     _show_counters(found.replicas, found.counters)
 

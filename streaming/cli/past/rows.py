@@ -1,4 +1,4 @@
-"""`rows`, `diff`, `blame`, `export`: rows as they stood, what changed between, who wrote what."""
+"""`rows`, `diff`, `blame`: rows as they stood, what changed between, who wrote what."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,9 +35,6 @@ End = Annotated[
     str | None, typer.Option("--to", metavar=MOMENT, help="The later one; the last by default.")
 ]
 OnlyTable = Annotated[str | None, typer.Option("--table", help="Only of this table.")]
-File = Annotated[
-    Path, typer.Option("--sqlite", metavar="FILE", help="The file to make; it must not be there.")
-]
 
 
 def rows(
@@ -165,17 +162,8 @@ def blame(
     )
 
 
-def export(
-    sqlite: File,
-    *,
-    as_of: AsOf = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    as_json: AsJson = False,
-) -> None:
-    """Write all tables into a new SQLite file, as they stand or as they stood at a moment.
-
-    It is an ordinary database, and no replica.
-    """
+def write_database(sqlite: Path, as_of: str | None, config: ConfigPath, *, as_json: bool) -> None:
+    """Write all tables into a new SQLite file, as they stand or stood at a moment; `export`."""
     from checkpoints.commit.recorded import batch_marks  # noqa: PLC0415
     from checkpoints.reading.as_of import rows_as_of, travel_to  # noqa: PLC0415  # they import Spark
     from connectors.databases import kind_of  # noqa: PLC0415

@@ -27,6 +27,7 @@ from streaming.config.access import access_faults
 from streaming.config.config import Config
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
+from streaming.config.packet_folders import packet_faults
 from streaming.config.sources.load import load, options_in
 from streaming.core.access.root import BucketRoot
 from streaming.core.model.errors import ConfigError, StateError
@@ -78,6 +79,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
         *functions.complaints(valid.table_map().values(), valid.functions.modules),
         *history_faults(valid, history),
         *access_faults(valid.http),
+        *packet_faults(valid),
     ]
     if faults:
         raise ConfigError("\n".join(f"{config}: {fault}" for fault in faults))

@@ -14,6 +14,7 @@ from connectors.trusted_file import check_trusted
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.config.errors import explain
 from streaming.config.options import flat
+from streaming.config.packet_folders import from_folder
 from streaming.config.parts import problems
 from streaming.config.sections import HttpConfig
 from streaming.config.sources.secret_files import secret_files
@@ -34,7 +35,8 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
     """Read the file, secret files, environment; ConfigError names each field that cannot be used.
 
     `hub.state` becomes absolute: a relative one starts at the file's folder, or at the one that
-    SLACKWATER_STATE_FOLDER names. `needs_kafka` False: the section [kafka] may be missing.
+    SLACKWATER_STATE_FOLDER names. Other paths become absolute too, and start at the file's folder.
+    `needs_kafka` False: the section [kafka] may be missing.
     """
     data = _read(path)
     if not needs_kafka:
@@ -47,6 +49,7 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
         if not _names_parts(variables):  # the file is what was validated
             lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
+    config = from_folder(config, path.resolve().parent)
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub, "http": _from_folder(config.http, path)})
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from streaming.core.batch.sending import EpochMark, SendingView, plan
+from streaming.core.batch.exporting import largest_csn, plan_export
+from streaming.core.batch.sending import EpochMark, SendingView, SendPlan, is_told, plan
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -98,13 +99,12 @@ def state_after(
     agreements = {name: one.begun(hub_epoch) for name, one in agreements.items()}
     ranges = {name: _ranges(page) for name, page in sent_pages.items()}
     plans = {
-        name: plan(
+        name: _plan(
+            intake,
             agreement,
             seen,
-            topology.dataset_at(agreement.consumer),
-            has_items=has_items.get(name, False) or name in sent_pages,
-            page_items=topology.page_items,
-            covers_interval_ms=topology.covers_interval_ms,
+            has_items=has_items.get(name, False),
+            has_page=name in sent_pages,
             ranges=ranges.get(name, ()),
         )
         for name, agreement in agreements.items()
@@ -126,6 +126,46 @@ def state_after(
         ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),
         truncations=tables.truncations,
         numbers=intake.numbers,
+    )
+
+
+def _plan(
+    intake: Intake,
+    agreement: AgreementState,
+    view: SendingView,
+    *,
+    has_items: bool,
+    has_page: bool,
+    ranges: tuple[KeyRange, ...],
+) -> SendPlan:
+    """What the batch sends to an agreement: to its topic, or by a packet if one is exported."""
+    topology, name, rid = intake.topology, agreement.name, agreement.consumer
+    subscription, dataset = topology.subscriptions.get(name), topology.dataset_at(rid)
+    every_ms = subscription.packet_every_ms if subscription else None
+    if agreement.feed is None or every_ms is None or agreement.is_retired:
+        return plan(
+            agreement,
+            view,
+            dataset,
+            has_items=has_items or has_page,
+            page_items=topology.page_items,
+            covers_interval_ms=topology.covers_interval_ms,
+            ranges=ranges,
+        )
+    return plan_export(
+        agreement,
+        agreement.feed,
+        view,
+        dataset,
+        batch=intake.state.batch + 1,
+        every_ms=every_ms,
+        page_items=topology.page_items,
+        place=None if intake.replicas[rid].is_stopped else view.places.get(name),
+        csn=largest_csn(intake, rid),
+        has_items=has_items,
+        has_page=has_page,
+        is_news=not is_told(intake.state.agreements.get(name), agreement),
+        ranges=ranges,
     )
 
 

@@ -1,10 +1,11 @@
 """What an agreement is sent by a batch: live, page by page while catching up, or nothing."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged
+from streaming.core.matrix.packets import Place
 from streaming.core.model.change import NOBODY
 from streaming.core.model.row import ALL_OFFSETS, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -73,6 +74,7 @@ class SendingView:
     `marks(after)`: the hub epochs above `after` in order, this batch's included.
     `nudged`: an operator runs `level`, so a lagging covers is sent at once. `unread`: the replicas
     whose topics hold records that no batch has read, so an acknowledgement may be among them.
+    `places`: agreement -> up to where the batch reads the records that packets bring.
     """
 
     previous: int
@@ -82,6 +84,7 @@ class SendingView:
     nudged: bool
     marks: Callable[[int], Sequence[EpochMark]]
     unread: Collection[int] = ()
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 class SendPlan(NamedTuple):
@@ -103,22 +106,23 @@ def plan(
 ) -> SendPlan:
     """The agreement after this batch, and the range of hub epochs that the batch publishes to it.
 
+    For one whose consumer reads its topic; others are sent packets (exporting.py).
     dataset: the one that it serves. has_items: this batch's own hub epoch holds something for
     the consumer. ranges: what the batch's page sends it as ranges.
     """
     if not agreement.is_sent_to:
         return SendPlan(agreement)
     if agreement.scanned < view.previous:
-        return _page(agreement, view, dataset, page_items)
+        return catch_up(agreement, view, dataset, page_items)
     now = view.ruvs.get(dataset, NOTHING_KNOWN)
     if view.hub_epoch > agreement.scanned and has_items:
-        return _sent(agreement, view.hub_epoch, now, view, ranges)
+        return sent_live(agreement, now, view, ranges)
     if agreement.is_held(view.hub_epoch):
         return SendPlan(replace(agreement, scanned=view.hub_epoch))
     scanned = replace(agreement, scanned=view.hub_epoch, status=AgreementStatus.IN_SYNC)
     due = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     if agreement.sent_covers < view.hub_epoch and due:
-        return _sent(scanned, view.hub_epoch, now, view)
+        return sent_live(scanned, now, view)
     return SendPlan(scanned)
 
 
@@ -141,7 +145,9 @@ def wants_batch(
     return agreement.sent_covers < hub_epoch and due
 
 
-def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items: int) -> SendPlan:
+def catch_up(
+    agreement: AgreementState, view: SendingView, dataset: str, page_items: int
+) -> SendPlan:
     """A page from the changelog: whole hub epochs, at least one, at most `page_items` rows.
 
     It is one batch, with the last item of each row (`last_of_rows`).
@@ -155,6 +161,13 @@ def _page(agreement: AgreementState, view: SendingView, dataset: str, page_items
     if end is None:
         return SendPlan(agreement)
     return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
+
+
+def sent_live(
+    agreement: AgreementState, ruv: Ruv, view: SendingView, ranges: tuple[KeyRange, ...] = ()
+) -> SendPlan:
+    """The batch's own hub epoch, behind which the RUV is this."""
+    return _sent(agreement, view.hub_epoch, ruv, view, ranges)
 
 
 def _sent(
@@ -193,11 +206,23 @@ def stop_answers(before: HubState | None, after: HubState) -> list[Stopped]:
     return [
         Stopped(name, after.generation, agreement.session, agreement.status_text, remedy)
         for name, agreement in after.agreements.items()
-        if agreement.session is not None
-        and agreement.status.ends_agent
-        and (remedy := remedy_of(agreement.status, agreement.detail)) is not None
-        and not (name in known and _same_stop(known[name], agreement))
+        if (remedy := _told_remedy(agreement)) is not None
+        and agreement.session is not None
+        and not is_told(known.get(name), agreement)
     ]
+
+
+def is_told(before: AgreementState | None, agreement: AgreementState) -> bool:
+    """Return whether its consumer need not be told in this batch that it is stopped."""
+    is_same = before is not None and _same_stop(before, agreement)
+    return is_same or _told_remedy(agreement) is None
+
+
+def _told_remedy(agreement: AgreementState) -> str | None:
+    """What the agent of a stopped consumer is told to do; None: there is no such agent."""
+    if agreement.session is None or not agreement.status.ends_agent:
+        return None
+    return remedy_of(agreement.status, agreement.detail)
 
 
 def _same_stop(one: AgreementState, other: AgreementState) -> bool:

@@ -8,6 +8,7 @@ from streaming.core.records.record import (
     Applied,
     Hello,
     Item,
+    PacketMarker,
     RangeItem,
     Stopped,
     Update,
@@ -108,12 +109,15 @@ class EndAgent:
 ReceiveOutcome = ApplyBatch | SkipRecord | BufferChunk | SendHello | DropRecord | EndAgent
 
 
-def receive(position: Position, update: Update | Stopped) -> ReceiveOutcome:
-    """Decide what to do with the next record of the updates topic.
+def receive(position: Position, update: Update | Stopped | PacketMarker) -> ReceiveOutcome:
+    """Decide what to do with the next record of the updates topic, or of a packet.
 
+    The note of a packet is skipped: who reads the topic does not need it.
     A higher generation is adopted from the first record that answers a hello. In any other record
     it causes one hello, however many such records are received.
     """
+    if isinstance(update, PacketMarker):
+        return SkipRecord()
     if isinstance(update, Stopped):
         return _stopped(position, update)
     if update.generation < position.generation:

@@ -147,10 +147,15 @@ def resync(intake: Intake, order: ResyncOrder) -> None:
 def note_undelivered(intake: Intake, name: str) -> None:
     """Take a consumer for away whose topic refused what the last batch sent it.
 
-    What was delivered of that it may have; what it lacks is brought by a resync.
+    What was delivered of that it may have; what it lacks is brought by a resync. A packet that
+    could not be written is exported again a little later.
     """
     one = intake.agreements.get(name)
-    if one is not None and one.is_sent_to:
+    if one is not None and one.feed is not None:
+        promised = intake.state.to_send.get(name) if one.is_sent_to else None
+        again = one.unsent(promised)
+        intake.agreements[name] = replace(again, feed=one.feed.not_written())
+    elif one is not None and one.is_sent_to:
         intake.agreements[name] = one.sent_again().away(AwayReason.UNWRITABLE, intake.at_ms)
 
 
@@ -159,6 +164,16 @@ def note_writable(intake: Intake, name: str) -> None:
     one = intake.agreements.get(name)
     if one is not None and one.is_unwritable:
         intake.begin_resync(name)
+
+
+def export(intake: Intake, name: str) -> None:
+    """Export a packet with this batch, though it may say no more than what the hub has got."""
+    one = intake.agreements.get(name)
+    if one is None or one.feed is None or one.is_retired:
+        intake.counts["unknown_exports"] += 1
+        return
+    intake.agreements[name] = replace(one, feed=one.feed.ordered())
+    intake.counts["exports"] += 1
 
 
 def pause(intake: Intake, name: str) -> None:

@@ -37,6 +37,8 @@ class CommandName(StrEnum):
     """send nothing more to a consumer; the name of its agreement"""
     CHEPOCH = "chepoch"
     """set the row of a consumer in the matrix, from which it is sent to; a RowOrder as text"""
+    EXPORT = "export"
+    """export a packet at once; the name of an agreement whose consumer is sent packets"""
     PIN = "pin"
     """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
     UNPIN = "unpin"

@@ -1,5 +1,6 @@
 """The records of the wire as values: those of changes topics and those of updates topics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -50,6 +51,8 @@ class UpdateKind(StrEnum):
     """one hub epoch's batch for one consumer, or a chunk of it"""
     STOPPED = "stopped"
     """the hub reads nothing more of the replica and sends it nothing more: why"""
+    PACKET = "packet"
+    """the hub exported a packet, whose content is in no topic; no consumer does anything with it"""
 
 
 WIRE_VERSIONS = (1,)
@@ -361,3 +364,27 @@ class Stopped:
     def id(self) -> str:
         """The deterministic id: the same answer sent again has the same."""
         return f"{self.agreement}:{self.generation}:{self.session}:stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class PacketMarker:
+    """A packet that the hub exported: by it a hub whose state was put back sees what it had sent.
+
+    `session`: the one that is answered; None: its consumer has said no hello. `number`: of the
+    packet; `hub_epoch`: up to which the consumer is sent everything by it and those before.
+    `row_before`, `row_after`: origin's name -> the number up to which the consumer is taken to have
+    its changes.
+    """
+
+    agreement: str
+    generation: int
+    session: str | None
+    number: int
+    hub_epoch: int
+    row_before: Mapping[str, int]
+    row_after: Mapping[str, int]
+
+    @property
+    def id(self) -> str:
+        """The deterministic id: that of a packet which is exported again is the same."""
+        return f"{self.agreement}:{self.generation}:packet:{self.number}"

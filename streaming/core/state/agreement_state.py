@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import (
     FOR_GOOD,
@@ -46,7 +47,8 @@ class AgreementState:
     `published`: the largest covers that was ever committed to be sent, in any session. `behind_ms`:
     since when an acknowledgement is waited for, 0: it is not. `away_ms`: when it
     last went away. `resync`: until its last page is acknowledged. `is_full`: the next resync copies
-    everything; `scans`: it scans these tables.
+    everything; `scans`: it scans these tables. `feed`: of a consumer that is sent packets; None: it
+    reads its updates topic.
     """
 
     name: str
@@ -69,6 +71,7 @@ class AgreementState:
     resync: Resync | None = None
     is_full: bool = False
     scans: frozenset[str] = frozenset()
+    feed: PacketFeed | None = None
 
     @property
     def status_text(self) -> str:
@@ -155,7 +158,12 @@ class AgreementState:
 
     @property
     def awaits_acknowledgement(self) -> bool:
-        """Return whether its consumer has not acknowledged something that it was sent."""
+        """Return whether its consumer has to acknowledge something that it was sent.
+
+        One that is sent packets has no time to do so: they may be under way for days.
+        """
+        if self.feed is not None:
+            return False
         pages = self.resync is not None and self.resync.unacked
         return self.is_sent_to and bool(pages or self.acked_covers < self.sent_covers)
 
@@ -234,6 +242,25 @@ class AgreementState:
             sent_ruv=row.ruv,
             scanned=row.covers,
             sent_ms=0,
+        )
+
+    def unsent(self, promised: SendRange | None) -> "AgreementState":
+        """The agreement when its last packet is not there: its range is sent by another one.
+
+        `promised`: what that packet held; None: nothing. The consumer may have got it all the same,
+        so what is believed of it stays. Pages of a resync are read anew.
+        """
+        if promised is None:
+            return self
+        resync = self.resync and self.resync.rolled_back(promised.to - 1)
+        return replace(
+            self,
+            status=AgreementStatus.RESYNC if resync else AgreementStatus.CATCHING_UP,
+            detail="",
+            sent_epoch=promised.prev,
+            sent_ruv=promised.known,
+            scanned=promised.after,
+            resync=resync,
         )
 
     def rescanning(self, table: str, at_ms: int) -> "AgreementState":

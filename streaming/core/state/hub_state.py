@@ -55,12 +55,17 @@ class HubState:
     def without_ranges(self) -> "HubState":
         """The state when its last batch is published again: without ranges, which are read anew.
 
-        A consumer that has them skips that batch, and gets them once more behind it.
+        A consumer that has them skips that batch, and gets them once more behind it. A packet with
+        ranges is not written again, for its bytes would be others: the next one brings it all.
         """
         to_send, agreements = dict(self.to_send), dict(self.agreements)
         for name, one in self.to_send.items():
             agreement = self.agreements[name]
-            if one.ranges and agreement.resync is not None:
+            if one.ranges and agreement.feed is not None:
+                del to_send[name]
+                feed = agreement.feed.not_again()
+                agreements[name] = replace(agreement.unsent(one), feed=feed)
+            elif one.ranges and agreement.resync is not None:
                 back = agreement.resync.rolled_back(self.hub_epoch - 1)
                 to_send[name] = replace(one, position=back.held, ranges=())
                 resync = AgreementStatus.RESYNC
@@ -73,19 +78,34 @@ class HubState:
         return replace(self, agreements=waiting)
 
     @property
+    def exported(self) -> list[str]:
+        """The agreements of which this very batch exports a packet."""
+        return [
+            name
+            for name, one in self.agreements.items()
+            if one.feed is not None and one.feed.batch == self.batch and self.batch
+        ]
+
+    @property
     def largest(self) -> dict[int, str]:
         """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
         return largest_of(self.ruvs.values())
 
     @property
     def smallest_mre(self) -> int:
-        """The smallest MRE of what may still come: of sessions in force and waiting changes."""
+        """The smallest MRE of what may still come: of sessions in force and waiting changes.
+
+        Without replicas that are fed by packets: theirs is days old, and nothing is kept in memory
+        for them. What they write on is looked up.
+        """
+        fed = {one.consumer for one in self.agreements.values() if one.feed is not None}
         sessions = [
             replica.mre
             for replica in self.replicas.values()
-            if replica.sessions and not replica.is_stopped
+            if replica.sessions and not replica.is_stopped and replica.rid not in fed
         ]
-        waiting = [arrived.mre for arrived in self.open.changes.values()]
+        changes = self.open.changes.values()
+        waiting = [one.mre for one in changes if one.change.rid not in fed]
         return min([*sessions, *waiting], default=self.hub_epoch)
 
     def open_transactions(self, at_least: int) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
@@ -70,8 +71,21 @@ def _agreement(state: HubState, configured: Subscription) -> AgreementState:
     """
     known = state.agreements.get(configured.name)
     if known is not None and known.consumer == configured.consumer:
-        return known
-    return AgreementState(configured.name, configured.consumer, published=state.hub_epoch)
+        return replace(known, feed=_feed(state, known, configured))
+    new = AgreementState(configured.name, configured.consumer, published=state.hub_epoch)
+    return replace(new, feed=PacketFeed() if configured.is_by_packets else None)
+
+
+def _feed(
+    state: HubState, agreement: AgreementState, configured: Subscription
+) -> PacketFeed | None:
+    """The packets of an agreement that is known.
+
+    A feed that begins again numbers its packets above the earlier ones: each took a batch.
+    """
+    if not configured.is_by_packets:
+        return None
+    return agreement.feed or PacketFeed(number=state.batch)
 
 
 def retired_of(state: HubState) -> tuple[frozenset[int], frozenset[str]]:

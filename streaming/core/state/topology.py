@@ -26,12 +26,19 @@ class Subscription:
     """An agreement as configured: its consumer's rid, and what it is sent, of one data set.
 
     Which changes of the log are sent asks `sends` alone; what concerns a table as a whole, as a
-    resync that copies it or a count of rows, reads `tables`.
+    resync that copies it or a count of rows, reads `tables`. `packet_every_ms`: how often its
+    consumer is sent a packet, 0: only on order; None: it reads its updates topic.
     """
 
     name: str
     consumer: int
     tables: frozenset[str]
+    packet_every_ms: int | None = None
+
+    @property
+    def is_by_packets(self) -> bool:
+        """Return whether its consumer is sent packets, for Kafka does not reach it."""
+        return self.packet_every_ms is not None
 
     def sends(self, table: str) -> bool:
         """Return whether rows of this table are sent."""

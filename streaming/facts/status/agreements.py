@@ -5,15 +5,37 @@ from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
+from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
+from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
 from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.consumers.unsettled import Unsettled
 from streaming.facts.status.recorded import RecordedFacts
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSummary:
+    """The last packet of an agreement; `number` 0: none was exported. Ages in seconds.
+
+    `got`: up to which place of its outbox the hub had the replica's records then.
+    """
+
+    number: int
+    exported_age_s: float | None
+    got: int
+
+    @property
+    def text(self) -> str:
+        """What was exported last, for people."""
+        if self.exported_age_s is None:
+            return "no packet was exported yet"
+        age = as_age(self.exported_age_s)
+        return f"packet {self.number} was exported {age}, with {as_count(self.got, 'record')} got"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +46,7 @@ class AgreementSummary:
     the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
     not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
     `origins`: its lag by origin. `level`: its consumer has everything that was written anywhere.
-    `resync`: its consumer is away, or in resync.
+    `resync`: its consumer is away, or in resync. `packets`: of a consumer that is sent packets.
     """
 
     name: str
@@ -40,6 +62,7 @@ class AgreementSummary:
     origins: tuple[OriginBacklog, ...] = ()
     level: bool = False
     resync: ConsumerResync | None = None
+    packets: PacketSummary | None = None
 
 
 def agreement_summaries(
@@ -73,9 +96,15 @@ def agreement_summaries(
                 origins=behind.origins,
                 level=open_.is_level(lag),
                 resync=resync,
+                packets=_packets(known.feed, now_s) if known and known.feed else None,
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))
+
+
+def _packets(feed: PacketFeed, now_s: float) -> PacketSummary:
+    age_s = round(now_s - feed.exported_ms / 1000, 3) if feed.exported_ms else None
+    return PacketSummary(feed.number, age_s, feed.got.place if feed.got else 0)
 
 
 def _remedy(known: AgreementState | None, resync: ConsumerResync | None) -> str | None:

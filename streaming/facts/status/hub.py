@@ -67,7 +67,8 @@ class HubStatus:
     in quarantine that name no row, so that it may have written what nobody got. `unreplicated`:
     replica -> the columns that stay in its database, as table.column. `schema_differences`: those
     that matter, between the schemas that the agents published. `process`: the one that wrote last.
-    `planned_batch`: one that is planned and not committed. `counts`: of the last batch; `totals`:
+    `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
+    packets -> what to do. `counts`: of the last batch; `totals`:
     since the state was made.
     """
 
@@ -90,6 +91,7 @@ class HubStatus:
     agreements: tuple[AgreementSummary, ...]
     unheard: tuple[UnheardReplica, ...]
     unread: dict[str, int]
+    packets: dict[str, str]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
     unnamed: dict[str, dict[str, int]]
@@ -157,6 +159,7 @@ def hub_status(
         agreements=agreement_summaries(config, reader, recorded, open_, now_s),
         unheard=silent,
         unread=dict(open_.unread),
+        packets=dict(poll.packets) if poll else {},
         quarantine=QuarantineSummary(kept, quarantine, kept - recorded.named),
         differing=recorded.differing,
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},

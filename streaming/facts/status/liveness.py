@@ -46,7 +46,10 @@ class UnheardReplica:
 
 
 def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[UnheardReplica, ...]:
-    """The configured replicas of which nothing is heard; `at_s`: the time of the facts."""
+    """The configured replicas of which nothing is heard; `at_s`: the time of the facts.
+
+    One that sends packets is heard when they come, and its silence says nothing.
+    """
     if reader.commit is None:
         return ()
     known, poll = reader.commit.state.replicas, read_poll(reader.root)
@@ -56,7 +59,8 @@ def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[Unhea
         state = known.get(one.rid, ReplicaState(one.rid))
         moved = poll.moves.get(config.changes_topic(one.name)) if poll else None
         silence = unheard(state, moved, round(at_s * 1000), timeout_ms)
-        if silence is not None:
+        is_by_packets = one.name in config.by_packets
+        if silence is not None and (not is_by_packets or silence.why is UnheardReason.NEVER):
             since = None if silence.since_ms is None else time_of(silence.since_ms)
             found.append(UnheardReplica(one.name, silence.why, since, silence.unpublished))
     return tuple(found)

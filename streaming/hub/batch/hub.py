@@ -1,6 +1,6 @@
 """A hub at work: what it keeps in memory between two batches, and which batch comes next."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints import pending, refusals
@@ -8,16 +8,19 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.commit.protocol import Ledger
 from checkpoints.reading import lookup
 from checkpoints.reading.truncates import other_rows
+from streaming.core.batch.exporting import wants_export
 from streaming.core.batch.sending import wants_batch
 from streaming.core.conflict.truncate import summary
 from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
 from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
+from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Subscription
 from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.resync.pages import Resyncs
@@ -39,6 +42,7 @@ class Hub:
     because of that, and whose topics may be written again. `held`: what was read behind the
     last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
     change was read; neither outlives the hub, for a plan once written names its offsets.
+    `place_at(topic, offset)`: see `next_plan`.
     """
 
     ledger: Ledger
@@ -57,6 +61,7 @@ class Hub:
     held: HeldHeartbeats = NOTHING_HELD
     costs: BatchCosts = field(default_factory=BatchCosts)
     wrote_ms: dict[int, int] = field(default_factory=dict)
+    place_at: Callable[[str, int], Place | None] = lambda _topic, _offset: None
 
     @property
     def read_to(self) -> Mapping[str, int]:
@@ -112,7 +117,8 @@ class Hub:
         """The plan of the next batch, of topics that end here; absent ones stay where they are.
 
         `topics`: the topics as they are now, if that was looked at. A batch that the executors
-        carry sends no page.
+        carry sends no page. Of the records that packets bring it names the place up to which it
+        reads, where `place_at` knows it.
         """
         last = self.ledger.last
         plan = Plan(
@@ -128,9 +134,21 @@ class Hub:
             writable=tuple(sorted(self.writable)),
         )
         plan = plan.without(self.losses(topics))
+        plan = replace(plan, places=self._places(plan.offsets_to))
         if self.settings.is_carried_by_executors(plan):
             return plan
-        return replace(plan, pages=self.resyncs.due(self.state))
+        return replace(plan, pages=self.resyncs.due(self.state, plan.at_ms))
+
+    def _places(self, ends: Mapping[str, int]) -> dict[str, Place]:
+        """Agreement -> the place of its consumer's last record before these ends, by packets."""
+        topics = self.settings.known_topics
+        fed = [one for one in self.settings.topology.subscriptions.values() if one.is_by_packets]
+        found = {
+            one.name: self.place_at(topic, ends.get(topic, 0))
+            for one in fed
+            if (topic := topics.get(one.consumer)) is not None
+        }
+        return {name: place for name, place in found.items() if place is not None}
 
     def losses(self, topics: Mapping[str, TopicFacts]) -> dict[str, TopicLoss]:
         """What is lost of the configured topics, if they are so now."""
@@ -168,7 +186,18 @@ class Hub:
             wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
             or (a.consumer not in self.unread and a.is_overdue(plan.at_ms, timeout_ms))
             for a in self.state.agreements.values()
-        )
+            if a.feed is None
+        ) or any(self._wants_export(one, plan) for one in topology.subscriptions.values())
+
+    def _wants_export(self, subscription: Subscription, plan: Plan) -> bool:
+        """Return whether a batch without input would export a packet."""
+        agreement, every_ms = self.state.agreements[subscription.name], subscription.packet_every_ms
+        if agreement.feed is None or every_ms is None or agreement.is_retired:
+            return False
+        is_stopped = self.state.replicas[agreement.consumer].is_stopped
+        place = None if is_stopped else plan.places.get(agreement.name)
+        hub_epoch = self.state.hub_epoch
+        return wants_export(agreement, agreement.feed, hub_epoch, plan.at_ms, every_ms, place)
 
     def paused(self) -> dict[int, int]:
         """Rid -> its open transactions, of replicas that have too many for more to be read."""

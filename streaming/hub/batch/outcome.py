@@ -52,7 +52,8 @@ def state_after(
         page_items=intake.topology.page_items,
     )
     view = SendingView(
-        state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks, hub.unread
+        *(state.hub_epoch, hub_epoch, state.ruvs, plan.at_ms, nudged, marks, hub.unread),
+        places=plan.places,
     )
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
     conflicted, tables = in_conflict(verdicts.judged.values()), verdicts.tables

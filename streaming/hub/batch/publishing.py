@@ -1,6 +1,6 @@
 """Publishing: each agreement is sent the hub epochs that the committed state names."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,12 +13,14 @@ from checkpoints.commit.protocol import BatchOutcome
 from checkpoints.reading.lookup import between
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
-from connectors.wire import encode_stopped
+from connectors.packets.header import UpdatesHeader
+from connectors.wire import encode_packet_marker, encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.batch.sending import stop_answers
 from streaming.core.model.errors import PublishError
 from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
+from streaming.hub.batch import packets
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.settings import BatchSettings
 from streaming.stages import publish as publish_stage
@@ -48,6 +50,7 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
     """Publish the batch; all of it again if an updates topic was deleted meanwhile.
 
     A topic that refuses what it is sent ends nothing: its consumer is away from the next batch on.
+    A packet that cannot be written is exported again by a later one.
     """
     while True:
         try:
@@ -62,21 +65,17 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
 def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset[str]:
     """Send to each agreement the range that the state names, or why it was stopped.
 
-    Returns the agreements whose topics refused it. Sent again it has the same ids.
+    Returns the agreements whose topics or folders refused it. Sent again it has the same ids. What
+    goes out by packets is written last: the note of a packet is in the topic before anybody has it.
 
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
-    reach, carried = hub.ledger.reach, list[Chunk]()
+    reach, carried, fed = hub.ledger.reach, list[Chunk](), packets.fed_by_packets(state)
     for answer in stop_answers(hub.state if fresh is not None else None, state):
-        hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
-    for name, to_send in state.to_send.items():
-        outgoing: Outgoing | OutgoingWithRanges
-        if fresh is not None and to_send.after >= hub.state.hub_epoch:
-            outgoing = fresh.outgoing
-            if to_send.ranges:
-                outgoing = OutgoingWithRanges(outgoing, fresh.page_items[name])
-        else:
-            outgoing = logged(hub.ledger.store, hub.settings, state, name)
+        if answer.agreement not in fed:
+            hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
+    for name in (name for name in state.to_send if name not in fed):
+        outgoing = _outgoing(hub, state, name, fresh)
         chunks = chunks_of(outgoing, hub.settings, state, name)
         if outgoing.away.any():
             carried += chunks
@@ -86,10 +85,61 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
                 reach(FaultPoint.BETWEEN_CHUNKS)
             hub.outlets.send(name, chunk.header.id, outgoing.value(chunk))
         reach(FaultPoint.BETWEEN_AGREEMENTS)
+    exported = packets.headers(hub.ledger.store, hub.settings, state)
+    for header in exported:
+        marker = packets.marker_of(header, state)
+        hub.outlets.send(header.agreement, marker.id, encode_packet_marker(marker))
     undelivered = hub.outlets.flush()
     if fresh is not None and carried:
         fresh.carrier.send(fresh.outgoing, carried)
-    return undelivered
+    if exported:
+        reach(FaultPoint.AFTER_MARKERS)
+    return undelivered | _write_packets(hub, state, fresh, exported, undelivered)
+
+
+def _write_packets(
+    hub: Hub,
+    state: HubState,
+    fresh: DecidedBatch | None,
+    exported: Sequence[UpdatesHeader],
+    undelivered: Collection[str],
+) -> frozenset[str]:
+    """Write the packets whose notes are delivered; the agreements whose folders refused theirs."""
+    refused = set[str]()
+    for header in exported:
+        name = header.agreement
+        if name in undelivered:
+            continue
+        records = packet_records(hub, state, name, fresh)
+        if not hub.outlets.write_packet(header, records):
+            refused.add(name)
+        hub.ledger.reach(FaultPoint.BETWEEN_PACKETS)
+    return frozenset(refused)
+
+
+def packet_records(
+    hub: Hub, state: HubState, name: str, fresh: DecidedBatch | None
+) -> Iterator[bytes]:
+    """The records of a packet: those that would stand in the updates topic otherwise."""
+    yield from packets.stop_records(state, name)
+    if name in state.to_send:
+        outgoing = _outgoing(hub, state, name, fresh)
+        if outgoing.away.any():
+            outgoing = logged(hub.ledger.store, hub.settings, state, name)
+        for chunk in chunks_of(outgoing, hub.settings, state, name):
+            yield outgoing.value(chunk)
+
+
+def _outgoing(
+    hub: Hub, state: HubState, name: str, fresh: DecidedBatch | None
+) -> Outgoing | OutgoingWithRanges:
+    """The rows of the range that the state names for an agreement, and the ranges of its page."""
+    to_send = state.to_send[name]
+    if fresh is None or to_send.after < hub.state.hub_epoch:
+        return logged(hub.ledger.store, hub.settings, state, name)
+    if to_send.ranges:
+        return OutgoingWithRanges(fresh.outgoing, fresh.page_items[name])
+    return fresh.outgoing
 
 
 def chunks_of(

@@ -1,11 +1,12 @@
 """What a batch needs of its surroundings: the configuration, and where the hub reaches out."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from checkpoints.commit.epochs import Checkpoint, Plan
+from connectors.packets.header import UpdatesHeader
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
@@ -87,8 +88,9 @@ class Effects:
     the agreements whose topics refused something.
     `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
     topic was made anew; whether one was. `resyncs`: reads what they send, beside the batches.
-    `phases`: where the batch is. `committed(batch)`: those who look are told of it, which must be
-    quick.
+    `write_packet(header, records)`: writes a packet into its agreement's folder; whether it is
+    there. `phases`: where the batch is. `committed(batch)`: those who look are told of it, which
+    must be quick.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -99,5 +101,6 @@ class Effects:
     resyncs: ResyncSource
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False
+    write_packet: Callable[[UpdatesHeader, Iterable[bytes]], bool] = lambda *_: True
     phases: BatchPhases = field(default_factory=BatchPhases)
     committed: Callable[[CommittedBatch], None] = lambda _: None

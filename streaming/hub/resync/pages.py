@@ -175,8 +175,11 @@ class Resyncs:
                 if one.consumer == rid and table in one.uncarried:
                     one.uncarried[table].add((key,))
 
-    def due(self, state: HubState) -> tuple[PlannedPage, ...]:
-        """The pages that are prepared and that their consumers have room for."""
+    def due(self, state: HubState, at_ms: int) -> tuple[PlannedPage, ...]:
+        """The pages that are prepared and that their consumers have room for.
+
+        Packets have room for any number, for days pass before one is acknowledged.
+        """
         found = list[PlannedPage]()
         for name, prepared in self.work.items():
             agreement = state.agreements[name]
@@ -184,7 +187,11 @@ class Resyncs:
             if resync is None or not state.takes_page(agreement) or not prepared.marks.done():
                 continue
             accounting = resync.accounting or prepared.marks.result().accounting
-            has_room = len(resync.unacked) < self.topology.resync_pages
+            every_ms = self.topology.subscriptions[name].packet_every_ms
+            if agreement.feed is None or every_ms is None:
+                has_room = len(resync.unacked) < self.topology.resync_pages
+            else:
+                has_room = agreement.feed.is_due(at_ms, every_ms)
             if has_room and prepared.is_ready(accounting):
                 found.append(self._planned(name, prepared, accounting))
         return tuple(found)

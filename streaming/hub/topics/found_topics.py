@@ -5,8 +5,11 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from connectors.kafka.topics import Topics
+from streaming.config.config import Config
+from streaming.config.rights import HUB, needed_rights
 from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking, lacking_text
 from streaming.core.model.errors import SourceError
+from streaming.hub.batch.settings import BatchSettings
 
 LOG = logging.getLogger("slackwater")
 
@@ -28,6 +31,14 @@ class FoundTopics(NamedTuple):
         if hidden:
             refused = [one for one in needed if one.topic in hidden]
             raise SourceError(f"{lacking_text(refused, '')}: {REMEDY}")
+
+
+def topics_of(config: Config, settings: BatchSettings) -> FoundTopics:
+    """The topics of a configuration; SourceError as `find_topics`."""
+    kafka, needed = config.kafka, needed_rights(config, HUB)
+    with Topics(kafka.bootstrap_servers, kafka.options) as admin:
+        record_bytes = config.limits.record_bytes
+        return find_topics(admin, needed, settings.topics, settings.updates_topics, record_bytes)
 
 
 def find_topics(
@@ -73,5 +84,5 @@ def check_rights(
 def _is_of_one_replica(one: NeededRight, changes: Collection[str], hidden: Collection[str]) -> bool:
     """Return whether a right that is lacking stops one replica and no other."""
     if one.topic in changes:
-        return one.right is TopicRight.READ or one.topic in hidden
+        return one.right in (TopicRight.READ, TopicRight.WRITE) or one.topic in hidden
     return one.right is TopicRight.WRITE

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checkpoints.commit.last_poll import (
     READ_NOTHING,
@@ -43,7 +43,8 @@ class TopicPoll:
     topics. `facts`: what the last poll found. `others_ms`: other hubs that polled for this state
     since, and when they last did. `broker`: its address, for people. `principal`: whom it takes the
     hub for. `asked_s`: since when an answer is waited for. `at_rest`: what the hub has read and not
-    committed. `early`: whether to poll at once, for those who look.
+    committed. `packets`: what does not come through by packets. `early`: whether to poll at once,
+    for those who look.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -55,6 +56,7 @@ class TopicPoll:
     others: Sequence[str]
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     at_rest: Callable[[], ReadAtRest] = lambda: READ_NOTHING
+    packets: Callable[[], Mapping[str, str]] = dict
     stopped: threading.Event = field(default_factory=threading.Event)
     early: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
@@ -156,10 +158,8 @@ class TopicPoll:
             before, ends = read_poll(self.root), self.ends
             self._look_for_others(before, at_ms)
             moves = moves_since(before, ends, at_ms)
-            at_rest, refused = self.at_rest(), self.refusals
-            found = LastPoll(
-                self.hub, at_ms, ends, ended, moves, at_rest=at_rest, unreadable=refused
-            )
+            found = LastPoll(self.hub, at_ms, ends, ended, moves, at_rest=self.at_rest())
+            found = replace(found, unreadable=self.refusals, packets=self.packets())
             write_poll(self.root, found)
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)

@@ -209,6 +209,7 @@ def test_status_shows_what_is_retired(
         "origins": [],
         "level": False,
         "resync": None,
+        "packets": None,
     }
     rows = [line.split() for line in shown.splitlines()]
     assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in rows

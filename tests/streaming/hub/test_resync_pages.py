@@ -151,7 +151,7 @@ def test_a_page_is_planned_when_its_rows_are_sorted(tmp_path: Path) -> None:
     planned = []
     for _ in range(3):
         resyncs.follow(state, ROWS_EPOCH)
-        planned.append(resyncs.due(state))
+        planned.append(resyncs.due(state, 0))
         source.finish()
     resyncs.follow(state, ROWS_EPOCH)
 
@@ -171,15 +171,15 @@ def test_a_page_ends_before_a_table_that_is_not_sorted(tmp_path: Path) -> None:
     resyncs.follow(state, ROWS_EPOCH)
     source.finish(1)
 
-    (planned,) = resyncs.due(state)
+    (planned,) = resyncs.due(state, 0)
     after = sent(state, resyncs.resolved(planned, state))
 
     assert planned.parts == (KeyRange("t"),)
     assert after.agreements["a2"].resync is not None
     assert after.agreements["a2"].resync.last_page == 0
-    assert resyncs.due(after) == ()
+    assert resyncs.due(after, 0) == ()
     source.finish()
-    assert resyncs.due(after) == (PlannedPage("a2", (KeyRange("u"),)),)
+    assert resyncs.due(after, 0) == (PlannedPage("a2", (KeyRange("u"),)),)
 
 
 def test_a_resync_of_nothing_has_one_page_without_rows(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_resync_of_nothing_has_one_page_without_rows(tmp_path: Path) -> None:
     source.finish()
     resyncs.follow(state, ROWS_EPOCH)
 
-    assert resyncs.due(state) == (PlannedPage("a2", ()),)
+    assert resyncs.due(state, 0) == (PlannedPage("a2", ()),)
 
 
 @pytest.mark.parametrize(("unacked", "is_due"), [(3, True), (4, False)])
@@ -202,8 +202,8 @@ def test_a_consumer_that_is_slow_is_sent_a_few_pages_ahead(
     pages = tuple(UnackedPage(n, ()) for n in range(unacked))
     slow = state_of(replace(BEGUN, unacked=pages), scans=frozenset("t"))
 
-    assert bool(resyncs.due(slow)) is is_due
-    assert resyncs.due(state)
+    assert bool(resyncs.due(slow, 0)) is is_due
+    assert resyncs.due(state, 0)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_page_is_planned_only_behind_all_that_was_sent(
     resyncs, _, state = scanning(tmp_path)
     agreement = replace(state.agreements["a2"], **changed)  # type: ignore[arg-type]
 
-    assert resyncs.due(replace(state, agreements={"a2": agreement})) == ()
+    assert resyncs.due(replace(state, agreements={"a2": agreement}), 0) == ()
 
 
 def test_what_is_prepared_goes_with_its_resync(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_scan_is_planned_page_by_page_to_its_open_end(tmp_path: Path) -> None:
     for hub_epoch in itertools.count(NOW + 1):
         resyncs.follow(state, ROWS_EPOCH)
         source.finish()
-        if not (due := resyncs.due(state)):
+        if not (due := resyncs.due(state, 0)):
             break
         found.append(due[0].parts)
         state = sent(state, resyncs.resolved(due[0], state), hub_epoch)
@@ -315,7 +315,7 @@ def test_a_scan_is_planned_page_by_page_to_its_open_end(tmp_path: Path) -> None:
 def test_a_scan_that_was_rolled_back_is_sorted_anew(tmp_path: Path) -> None:
     """Its consumer, or the hub, started anew in the middle."""
     resyncs, source, state = scanning(tmp_path, "abcde")
-    (page,) = resyncs.due(state)
+    (page,) = resyncs.due(state, 0)
     after = sent(state, resyncs.resolved(page, state))
     resyncs.follow(after, ROWS_EPOCH)
     agreement = after.agreements["a2"]
@@ -324,10 +324,10 @@ def test_a_scan_that_was_rolled_back_is_sorted_anew(tmp_path: Path) -> None:
     rolled_back = replace(after, agreements={"a2": back})
 
     resyncs.follow(rolled_back, ROWS_EPOCH)
-    assert resyncs.due(rolled_back) == ()
+    assert resyncs.due(rolled_back, 0) == ()
     source.finish()
 
-    assert resyncs.due(rolled_back) == (page,)
+    assert resyncs.due(rolled_back, 0) == (page,)
     assert [folder.exists() for folder in source.folders] == [False, True]
 
 
@@ -367,7 +367,7 @@ def test_a_tracked_row_is_as_it_stands_before_the_batch(
     for _ in range(2):
         resyncs.follow(state, ROWS_EPOCH)
         source.finish()
-    page = resyncs.resolved(resyncs.due(state)[0], state)
+    page = resyncs.resolved(resyncs.due(state, 0)[0], state)
 
     found = resyncs.tracked_rows(
         [page],
@@ -398,7 +398,7 @@ def test_a_page_names_the_rows_that_are_uncarried_at_its_consumer(tmp_path: Path
     )
     resyncs.note_uncarried([*mine, *others])
 
-    (first,) = resyncs.due(state)
+    (first,) = resyncs.due(state, 0)
 
     assert first.parts == (KeyRange("t", None, key("b")),)
     assert resyncs.resolved(first, state).uncarried == {("t", key("aa")), ("t", key("b"))}

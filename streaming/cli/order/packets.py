@@ -1,0 +1,120 @@
+"""`export` and `import`: packets of the hub, and of replicas that Kafka does not reach."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli.appends import appends
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.past.rows import AsOf
+from streaming.config.config import Config
+from streaming.config.sources.load import load
+from streaming.core.model.command import CommandName
+from streaming.core.model.errors import ConfigError, HubError
+from streaming.terminal.output import write_json, write_line
+
+FedReplicas = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[REPLICA]", help="A replica that is sent packets; none: all that there are."
+    ),
+]
+NewFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sqlite",
+        metavar="FILE",
+        help="Make no packet, but this SQLite file of all rows; it must not be there.",
+    ),
+]
+Packets = Annotated[
+    list[Path],
+    typer.Argument(metavar="PACKET...", help="Packets of replicas, or folders that hold some."),
+]
+
+
+@appends(CommandName.EXPORT, when="for each replica, without --sqlite")
+def export(
+    replica: FedReplicas = None,
+    *,
+    sqlite: NewFile = None,
+    as_of: AsOf = None,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Export a packet at once; or write all tables into a new SQLite file.
+
+    A packet holds what the replica was not sent yet. It appears in the folder of its agreement,
+    also if there is nothing to send: it says up to where the hub has got what the replica wrote.
+
+    With --sqlite: as the rows stand or stood at a moment. The file is an ordinary database, and no
+    replica.
+    """
+    if sqlite is not None:
+        if replica is not None:
+            raise ConfigError("give either REPLICA or --sqlite: the file is of all rows")
+        from streaming.cli.past.rows import write_database  # noqa: PLC0415  # it imports Spark
+
+        write_database(sqlite, as_of, config, as_json=as_json)
+        return
+    if as_of is not None:
+        raise ConfigError("--as-of goes with --sqlite: a packet goes on behind the last one")
+    _order(config, replica, as_json=as_json)
+
+
+def _order(path: Path, replica: str | None, *, as_json: bool) -> None:
+    from streaming.cli.command import append_commands  # noqa: PLC0415  # a refusal does without
+
+    configured, reader = opened(path)
+    fed = configured.by_packets
+    if replica is not None:
+        configured.replica(replica)
+    if not fed or replica not in {None, *fed}:
+        who = "no replica" if replica is None else f"{replica} is none that"
+        listed = f": use one of {', '.join(fed)}" if fed else ""
+        raise ConfigError(
+            f"{who} is sent packets{listed}; `packets` of its agreement names their folder"
+        )
+    chosen = [one for name, one in fed.items() if replica in (None, name)]
+    shown = {one.name: f"{one.consumer} into {one.packets}" for one in chosen}
+    append_commands(reader, CommandName.EXPORT, shown, None, as_json=as_json, shown=shown)
+
+
+def import_(
+    packets: Packets, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
+) -> None:
+    """Hand packets of replicas to the hub, which takes them within a second.
+
+    They are verified and copied into the folders of their agreements; what is there already in the
+    hub's topics it skips, so a packet may be handed over again.
+    """
+    from connectors.packets.format import copy_packet, packet_files, read_changes  # noqa: PLC0415
+    from connectors.packets.header import PacketKind  # noqa: PLC0415
+
+    configured = load(config)
+    files = [
+        file
+        for path in packets
+        for file in (packet_files(path, PacketKind.CHANGES) if path.is_dir() else [path])
+    ]
+    if not files:
+        raise HubError("there is no packet of a replica: its name begins with `changes-`")
+    placed = []
+    for file in files:
+        header = read_changes(file).header
+        placed.append(copy_packet(file, _folder_of(configured, header.replica), header))
+    if as_json:
+        write_json({"packets": placed})
+    for path in () if as_json else placed:
+        write_line(f"{path}: the hub takes it as soon as it runs and what is before it is there")
+
+
+def _folder_of(config: Config, replica: str) -> Path:
+    """Where the hub looks for the packets of a replica."""
+    fed = config.by_packets.get(replica)
+    if fed is None or fed.packets is None:
+        raise ConfigError(
+            f"a packet is of replica {replica}, of which no agreement says `packets`: add that"
+        )
+    return fed.packets
