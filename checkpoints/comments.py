@@ -156,6 +156,20 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "csn": "of a repeated change: its CSN",
         "content": "of a repeated change: its hash",
     },
+    TableName.DELAYS: {
+        "day": "day in UTC by the hub's clock; one on which no batch was committed has no row",
+        "origin": "replica id of the writer",
+        "consumer": "replica id of the replica that is to have what it wrote",
+        "complete_to": "everything that the origin wrote up to then is at the consumer",
+        "covers": "hub epoch that the consumer had acknowledged then",
+        "known_since": "the hub's clock when it learned that",
+        "at": "the hub's clock up to which the row counts; of a day that is over: its end",
+        "last_ms": "how long before `at` the time was up to which all was there",
+        "worst_ms": "the longest that it was on that day, in milliseconds",
+        "above_minute_ms": "for how long it was more than a minute on that day, in milliseconds",
+        "lacking": "the consumer lacked a change of the origin",
+        "known": "false: the consumer was set back, or its rows are copied anew",
+    },
     TableName.CONFIG: {
         "number": "1, 2, 3 ... over both kinds",
         "kind": "config or command",
@@ -256,6 +270,7 @@ TABLE_COMMENTS: Mapping[TableName, str] = {
     TableName.QUARANTINE: "records the hub could not process, with their original bytes",
     TableName.PENDING: "changes of transactions that are pending, waiting or ended",
     TableName.EVENTS: "control records: hello, applied, commit, heartbeat ...; repeated changes",
+    TableName.DELAYS: "by day, how late what a replica wrote was at another; the last row counts",
     TableName.CONFIG: "configuration versions and operator commands",
 }
 

@@ -20,6 +20,7 @@ class TableName(StrEnum):
     QUARANTINE = "quarantine"
     PENDING = "pending"
     EVENTS = "events"
+    DELAYS = "delays"
     CONFIG = "config"
 
 
@@ -159,6 +160,24 @@ EVENTS = pa.schema(
         ("value", pa.string()),
         ("csn", pa.string()),
         ("content", pa.string()),
+    ]
+)
+
+DELAYS = pa.schema(
+    [
+        ("batch", pa.int64()),
+        ("day", pa.date32()),
+        ("origin", pa.int32()),
+        ("consumer", pa.int32()),
+        ("complete_to", _TIME),
+        ("covers", pa.int64()),
+        ("known_since", _TIME),
+        ("at", _TIME),
+        ("last_ms", pa.int64()),
+        ("worst_ms", pa.int64()),
+        ("above_minute_ms", pa.int64()),
+        ("lacking", pa.bool_()),
+        ("known", pa.bool_()),
     ]
 )
 
@@ -372,5 +391,6 @@ SCHEMAS: dict[TableName, pa.Schema] = {
     TableName.QUARANTINE: QUARANTINE,
     TableName.PENDING: PENDING,
     TableName.EVENTS: EVENTS,
+    TableName.DELAYS: DELAYS,
     TableName.CONFIG: CONFIG,
 }

@@ -13,7 +13,8 @@ LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing 
 
 FLOW = (
     *("batch/phases", "resync/prepared_tables", "resync/pages", "batch/settings"),
-    *("standby/window", "batch/rest", "batch/hub", "batch/ingest", "batch/outcome"),
+    *("standby/window", "batch/rest", "batch/delays", "batch/hub", "batch/ingest"),
+    "batch/outcome",
     *(
         "batch/page_ranges",
         "batch/packets",
@@ -73,8 +74,11 @@ MAY_IMPORT = {
     ),
     **{
         f"streaming/metrics/{name}.py": ("streaming.metrics.metric",)
-        for name in ("metric", "catalogue", "exposition")
+        for name in ("metric", "agreement_metrics", "exposition")
     },
+    "streaming/metrics/catalogue.py": (
+        *("streaming.metrics.metric", "streaming.metrics.agreement_metrics"),
+    ),
     "streaming/http": (
         *("streaming.core", "checkpoints", "streaming.facts", "streaming.http"),
         "streaming.metrics.exposition",

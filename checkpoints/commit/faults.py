@@ -26,6 +26,8 @@ class FaultPoint(StrEnum):
     """the pending lists are written"""
     AFTER_EVENTS = "after_events"
     """the control events are written"""
+    AFTER_DELAYS = "after_delays"
+    """the delays are written"""
     BEFORE_COMMIT = "before_commit"
     """everything is written but the commit row"""
     AFTER_COMMIT = "after_commit"

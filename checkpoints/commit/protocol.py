@@ -34,6 +34,7 @@ WRITTEN: Mapping[TableName, FaultPoint] = {
     TableName.QUARANTINE: FaultPoint.AFTER_QUARANTINE,
     TableName.PENDING: FaultPoint.AFTER_PENDING,
     TableName.EVENTS: FaultPoint.AFTER_EVENTS,
+    TableName.DELAYS: FaultPoint.AFTER_DELAYS,
 }
 """The tables that a batch may write, and the point behind each."""
 

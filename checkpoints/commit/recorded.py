@@ -1,6 +1,6 @@
 """What a hub has recorded of its batches: plan, commit row, and the rows that each table got."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,9 @@ Row = Mapping[str, Any]
 
 ROWS_AT_ONCE = 400_000
 """Of how many changelog rows are in memory at a time, if no batch has more."""
+
+_JUDGED: Collection[TableName] = [name for name in WRITTEN if name is not TableName.DELAYS]
+"""Delays are measured and not judged, and a state of before has none."""
 
 Read = Callable[[TableName, int, int], pa.Table]
 """The rows of a table of the batches from one number to another, both included, in any order."""
@@ -120,7 +123,7 @@ def recorded_rows(read: Read, marks: Sequence[BatchMark]) -> Iterator[RecordedRo
         plans = {row["batch"]: row for row in epochs if row["kind"] == PLAN}
         commits = {row["batch"]: row for row in epochs if row["kind"] == COMMIT}
         batches = [mark.batch for mark in part]
-        tables = {name: _by_batch(read(name, first, last), batches) for name in WRITTEN}
+        tables = {name: _by_batch(read(name, first, last), batches) for name in _JUDGED}
         for mark in part:
             rows = {name: of[mark.batch] for name, of in tables.items()}
             yield RecordedRows(mark.batch, plans[mark.batch], commits[mark.batch], rows)

@@ -86,7 +86,7 @@ def restore(place: StateRoot, root: StateRoot) -> Backup:
     made = manifest(place)
     tables = {name: open_table(place, name) for name in SCHEMAS}
     counts = _copy_tables(tables, root, made.batch)
-    if counts != made.rows:
+    if counts != {**dict.fromkeys(counts, 0), **made.rows}:
         raise StateError(
             f"the backup in {place} was changed after it was made: its tables hold {counts}, and"
             f" {MANIFEST} says {made.rows}; remove what is in {root}, and restore another backup"

@@ -74,6 +74,10 @@ class PastStore(StateStore):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise StateError(f"the state in {self.root} is read as it was: nothing is written to it")
 
+    def versions(self) -> dict[str, int]:
+        """None: the commit names those of its time, when a later table was not there."""
+        return {}
+
     create = append_once = drop_batch = _refuse
 
     def close(self) -> None:

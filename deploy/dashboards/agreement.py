@@ -13,6 +13,8 @@ from deploy.dashboards.board import (
     stat,
 )
 
+_COMPLETE_TO = "slackwater_origin_complete_to_timestamp_seconds"
+
 _OF = '{agreement="$agreement"}'
 _ACKED, _SENT = (f'{{agreement="$agreement", position="{one}"}}' for one in ("acked", "sent"))
 
@@ -100,6 +102,17 @@ BOARD = Board(
                     unit=Unit.SECONDS,
                     to=Uid.REPLICA,
                     by="origin",
+                ),
+                graph(
+                    "Delay by origin",
+                    "How long ago the time is up to which it has everything that each origin wrote:"
+                    " what would be missing if the origin were lost now. And the longest today.",
+                    (f"time() - min by (origin) ({_COMPLETE_TO}{_OF})", "{{origin}}"),
+                    (
+                        f"max by (origin) (slackwater_origin_delay_worst_seconds{_OF})",
+                        "{{origin}}, worst today",
+                    ),
+                    unit=Unit.SECONDS,
                 ),
                 graph(
                     "Changes by origin",

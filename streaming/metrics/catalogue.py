@@ -1,10 +1,12 @@
-"""Every metric that a hub exposes; docs/metrics.md is made from this."""
+"""Every metric that a hub exposes; docs/metrics.md is made from this.
+
+Those of agreements stand in agreement_metrics.py.
+"""
 
 from itertools import chain
 
+from streaming.metrics.agreement_metrics import AGREEMENTS
 from streaming.metrics.metric import Metric
-
-_OF = ("agreement", "consumer")
 
 # -- versions -------------------------------------------------------------------------------------
 
@@ -220,83 +222,6 @@ HANDLING = Metric(
     ("replica",),
 )
 
-# -- agreements -----------------------------------------------------------------------------------
-
-AGREEMENT_STATE = Metric(
-    "slackwater_agreement_state",
-    "1 for the state that the agreement is in, 0 for all others.",
-    'slackwater_agreement_state{state=~"refused|hub_behind|input_lost"} == 1',
-    (*_OF, "state"),
-)
-AGREEMENT_LEVEL = Metric(
-    "slackwater_agreement_level",
-    "1: the consumer has everything that was written anywhere, as `slackwater level` answers.",
-    "min(slackwater_agreement_level) == 0",
-    _OF,
-)
-LAG_SECONDS = Metric(
-    "slackwater_agreement_lag_seconds",
-    "Since the first hub epoch that the consumer has not acknowledged was committed; 0: none.",
-    "max(slackwater_agreement_lag_seconds) > 60",
-    _OF,
-)
-LAG_EPOCHS = Metric(
-    "slackwater_agreement_lag_epochs",
-    "Hub epochs that the consumer has not acknowledged.",
-    "slackwater_agreement_lag_epochs",
-    _OF,
-)
-LAG_CHANGES = Metric(
-    "slackwater_agreement_lag_changes",
-    "Changes of others, of the agreement's tables, beyond the position that was sent, or acked.",
-    'deriv(slackwater_agreement_lag_changes{position="acked"}[15m]) > 0',
-    (*_OF, "position"),
-)
-TIME_TO_LEVEL = Metric(
-    "slackwater_agreement_time_to_level_seconds",
-    "In how long the consumer will have everything: its backlog in changes by the rate at which it"
-    " shrank in the last minute; 0: it has; +Inf: at this rate never.",
-    "slackwater_agreement_time_to_level_seconds > 3600",
-    _OF,
-)
-ACKED = Metric(
-    "slackwater_agreement_acked_timestamp_seconds",
-    "When the consumer last acknowledged something.",
-    "time() - slackwater_agreement_acked_timestamp_seconds",
-    _OF,
-)
-ORIGIN_LAG_SECONDS = Metric(
-    "slackwater_origin_lag_seconds",
-    "The lag matrix: since the first change of this origin that the consumer has not acknowledged.",
-    "max by (consumer, origin) (slackwater_origin_lag_seconds)",
-    (*_OF, "origin"),
-)
-ORIGIN_LAG_CHANGES = Metric(
-    "slackwater_origin_lag_changes",
-    "The matrix: changes of this origin beyond what the consumer was sent, the hub's estimate, or"
-    " what it acked, its own word.",
-    'sum by (origin) (slackwater_origin_lag_changes{position="acked"})',
-    (*_OF, "origin", "position"),
-)
-RESYNC_ROWS = Metric(
-    "slackwater_resync_rows",
-    "Rows of the resync under way: in total, and sent by committed pages; 0: none is under way.",
-    'slackwater_resync_rows{state="total"} - ignoring (state) slackwater_resync_rows{state="sent"}',
-    (*_OF, "state"),
-)
-RESYNC_TABLES = Metric(
-    "slackwater_resync_tables_left",
-    "Tables that the resync under way has not finished.",
-    "slackwater_resync_tables_left > 0",
-    _OF,
-)
-RESYNC_RATIO = Metric(
-    "slackwater_resync_progress_ratio",
-    "The share of its rows that the resync under way has sent; 1: none is under way.",
-    "slackwater_resync_progress_ratio < 1",
-    _OF,
-)
-
 # -- replicas -------------------------------------------------------------------------------------
 
 REPLICA_STATE = Metric(
@@ -429,11 +354,7 @@ HUB = {
         *(PENDING, PENDING_OLDEST, KAFKA_BEHIND),
     ),
     "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, HANDLING),
-    "Agreements": (
-        *(AGREEMENT_STATE, AGREEMENT_LEVEL, LAG_SECONDS, LAG_EPOCHS, LAG_CHANGES),
-        *(TIME_TO_LEVEL, ACKED, ORIGIN_LAG_SECONDS, ORIGIN_LAG_CHANGES),
-        *(RESYNC_ROWS, RESYNC_TABLES, RESYNC_RATIO),
-    ),
+    "Agreements": AGREEMENTS,
     "Replicas": (
         *(REPLICA_STATE, REPLICA_PAUSED, REPLICA_UNREADABLE, LAST_SEEN, RECOVERY_POINT),
         *(REPLICA_EPOCH, MRE, MRE_AGE, RUV_AGE, CLOCK_AHEAD),

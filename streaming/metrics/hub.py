@@ -20,6 +20,7 @@ from streaming.facts.status.agreements import AgreementSummary
 from streaming.facts.status.conflict_counters import ConflictCount
 from streaming.facts.status.replicas import ReplicaSummary
 from streaming.facts.versions import versions
+from streaming.metrics import agreement_metrics as a
 from streaming.metrics import catalogue as c
 from streaming.metrics.exposition import Sample
 from streaming.metrics.metric import Metric
@@ -109,29 +110,33 @@ def _counts(found: LiveFacts) -> Iterable[ConflictCount]:
 
 def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
     of = one.name, one.consumer
-    yield from _state(c.AGREEMENT_STATE, of, AgreementStatus, one.state)
-    yield c.AGREEMENT_LEVEL, of, one.level
-    yield c.LAG_EPOCHS, of, one.lag_epochs
-    yield from _known(c.LAG_SECONDS, of, one.lag_s)
-    yield from _known(c.LAG_CHANGES, (*of, "acked"), one.lag_changes)
-    yield from _known(c.LAG_CHANGES, (*of, "sent"), one.unsent_changes)
-    yield from _known(c.TIME_TO_LEVEL, of, found.time_to_level_s.get(one.name))
+    yield from _state(a.AGREEMENT_STATE, of, AgreementStatus, one.state)
+    yield a.AGREEMENT_LEVEL, of, one.level
+    yield a.LAG_EPOCHS, of, one.lag_epochs
+    yield from _known(a.LAG_SECONDS, of, one.lag_s)
+    yield from _known(a.LAG_CHANGES, (*of, "acked"), one.lag_changes)
+    yield from _known(a.LAG_CHANGES, (*of, "sent"), one.unsent_changes)
+    yield from _known(a.TIME_TO_LEVEL, of, found.time_to_level_s.get(one.name))
     acked_ms = state_of(found.checkpoint.state, one.name).acked_ms
-    yield from _known(c.ACKED, of, acked_ms / 1_000 or None)
+    yield from _known(a.ACKED, of, acked_ms / 1_000 or None)
     for origin in one.origins:
-        yield c.ORIGIN_LAG_SECONDS, (*of, origin.origin), origin.lag_s
-        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin, "acked"), origin.changes
-        yield c.ORIGIN_LAG_CHANGES, (*of, origin.origin, "sent"), origin.unsent
+        yield a.ORIGIN_LAG_SECONDS, (*of, origin.origin), origin.lag_s
+        yield a.ORIGIN_LAG_CHANGES, (*of, origin.origin, "acked"), origin.changes
+        yield a.ORIGIN_LAG_CHANGES, (*of, origin.origin, "sent"), origin.unsent
+    for delay in one.delays:
+        complete_s = delay.complete_to.timestamp() if delay.complete_to else None
+        yield from _known(a.ORIGIN_COMPLETE_TO, (*of, delay.origin), complete_s)
+        yield a.ORIGIN_DELAY_WORST, (*of, delay.origin), delay.worst_today_s
     yield from _resync(of, one.resync)
 
 
 def _resync(of: tuple[str, str], one: ConsumerResync | None) -> Iterator[Sample]:
     is_under_way = one is not None and one.state == AgreementStatus.RESYNC
     sent, total = ((one.synchronized or 0), (one.total or 0)) if one else (0, 0)
-    yield c.RESYNC_ROWS, (*of, "sent"), sent
-    yield c.RESYNC_ROWS, (*of, "total"), total
-    yield c.RESYNC_TABLES, of, (one.tables_left or 0) if one else 0
-    yield c.RESYNC_RATIO, of, (sent / total if total else 0.0) if is_under_way else 1.0
+    yield a.RESYNC_ROWS, (*of, "sent"), sent
+    yield a.RESYNC_ROWS, (*of, "total"), total
+    yield a.RESYNC_TABLES, of, (one.tables_left or 0) if one else 0
+    yield a.RESYNC_RATIO, of, (sent / total if total else 0.0) if is_under_way else 1.0
 
 
 def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:

@@ -13,7 +13,7 @@ PLACE = Path(__file__).parents[2] / "docs" / "metrics.md"
 _HEAD = """\
 # Metrics
 
-This page is made from `streaming/metrics/catalogue.py`; `make docs` writes it.
+This page is made from `streaming/metrics/catalogue.py` and what it imports; `make docs` writes it.
 
 A hub serves its metrics at `/metrics` of `[http]` (port 9470 on loopback unless configured), in the
 text format of Prometheus or in OpenMetrics, as the scraper asks.

@@ -1,4 +1,4 @@
-"""docs/tables.md: its columns are those of the tables, its five statements answer the questions."""
+"""docs/tables.md: its columns are those of the tables, its six statements answer the questions."""
 
 import re
 from collections.abc import Iterator
@@ -154,6 +154,16 @@ def test_who_is_behind(spark: SparkSession, asked: Site) -> None:
 
     assert {row["name"] for row in rows} == {"a", "b"}
     assert all(row["hub_epochs_behind"] > 0 for row in rows)
+
+
+def test_how_late_what_a_replica_wrote_was(spark: SparkSession, asked: Site) -> None:
+    """The number that was promised to somebody, of any day."""
+    rows = _answer(spark, asked, "How late was what a replica wrote?")
+
+    (at,) = {one["day"] for one in rows}
+    assert [(one["origin"], one["consumer"]) for one in rows] == [(1, 2), (2, 1)]
+    assert at == _conflict(asked)["at"].date()
+    assert all(one["complete_to"] is not None and one["worst_ms"] >= 0 for one in rows)
 
 
 def test_what_is_quarantined(spark: SparkSession, asked: Site) -> None:

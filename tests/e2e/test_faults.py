@@ -27,6 +27,9 @@ BEFORE_COMMIT = {
 }
 """Where the batch is not committed yet: the next hub runs all of it again."""
 
+ONCE = {FaultPoint.AFTER_DELAYS}
+"""Where only the first batch of a hub comes, and then none for a minute."""
+
 SELDOM = 1_000
 
 
@@ -108,7 +111,8 @@ def test_kill_at_every_point(three: Site, spark: SparkSession, killed: list[Faul
             often = three.file.read_text().replace(f"epochs = {SELDOM}", "epochs = 1")
             three.file.write_text(often)
 
-        nth = 2 if unfinished and point in BEFORE_COMMIT else 1  # the first is the old batch
+        is_again = unfinished and point in BEFORE_COMMIT - ONCE
+        nth = 2 if is_again else 1  # the first is the old batch
         before = {name: len(three.updates(name)) for name in three.replicas}
         if point in killed:
             with three.hub("--available-now", fault=f"{point}:{nth}") as hub:

@@ -40,7 +40,7 @@ PAGES = {"c", "d"}
 """Who is in resync: c gets pages of tracked rows, d ranges of a full copy."""
 OF_INPUT = {
     *(FaultPoint.AFTER_CONFLICTS, FaultPoint.AFTER_QUARANTINE, FaultPoint.AFTER_PENDING),
-    *(FaultPoint.AFTER_EVENTS, FaultPoint.AFTER_ROWS),
+    *(FaultPoint.AFTER_EVENTS, FaultPoint.AFTER_DELAYS, FaultPoint.AFTER_ROWS),
 }
 """Where a batch with nothing but pages does not come; the hub dies there between two of them."""
 

@@ -1,13 +1,13 @@
 """`status`: the hub as of its last commit, with its replicas, agreements and conflicts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.core.text.wording import as_age, as_count
+from streaming.core.text.wording import as_age, as_count, as_duration
 from streaming.facts.health import (
     Problem,
     agreement_state,
@@ -46,6 +46,9 @@ def status(
     oldest open transaction, and the conflicts of each replica by table. Changes count as committed
     and waiting if they are complete and cannot be judged yet, because a transaction that began
     before them is open or a change that their replica wrote before them has not arrived.
+
+    The delay of an agreement is how long ago the time is up to which its consumer has everything
+    that each other replica wrote, and the longest that it was today (UTC).
 
     With --replica it shows how far the hub epochs are: committed, reflected, not sent yet, sent and
     not applied, applied and not read yet.
@@ -101,7 +104,7 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     )
     write_line()
     write_table(
-        ("agreement", "consumer", "state", "sent", "acked", "lag", "level"),
+        ("agreement", "consumer", "state", "sent", "acked", "lag", "level", "delay", "worst today"),
         (
             (
                 one.name,
@@ -111,6 +114,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
                 one.acked_covers,
                 one.lag_epochs,
                 one.level,
+                _longest(delay.delay_s for delay in one.delays),
+                _longest(delay.worst_today_s for delay in one.delays),
             )
             for one in found.agreements
         ),
@@ -122,6 +127,11 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
             write_sentence(f"{agreement.name}: {agreement.packets.text}")
     write_line()
     _show_counters(found.replicas, found.counters)
+
+
+def _longest(delays_s: Iterable[float]) -> str | None:
+    longest_s = max(delays_s, default=None)
+    return None if longest_s is None else as_duration(longest_s)
 
 
 def _in_order(found: HubStatus) -> str:

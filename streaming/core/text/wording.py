@@ -3,6 +3,11 @@
 
 def as_age(seconds: float) -> str:
     """How long ago, in the two largest units; the future counts as now."""
+    return f"{as_duration(seconds)} ago"
+
+
+def as_duration(seconds: float) -> str:
+    """How long, in the two largest units; less than nothing counts as nothing."""
     whole = max(0, int(seconds))
     for unit_s, unit, part_s, part in (
         (86_400, "d", 3_600, "h"),
@@ -10,8 +15,8 @@ def as_age(seconds: float) -> str:
         (60, "min", 1, "s"),
     ):
         if whole >= unit_s:
-            return f"{whole // unit_s} {unit} {whole % unit_s // part_s} {part} ago"
-    return f"{whole} s ago"
+            return f"{whole // unit_s} {unit} {whole % unit_s // part_s} {part}"
+    return f"{whole} s"
 
 
 def as_count(count: int, noun: str, plural: str = "") -> str:

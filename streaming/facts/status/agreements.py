@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
+from streaming.core.delivery.recovery_point import Delays
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
+from streaming.facts.consumers.delays import OriginDelay, delays_now, origin_delays
 from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
@@ -45,8 +47,9 @@ class AgreementSummary:
     `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `lag_s`: since
     the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
     not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
-    `origins`: its lag by origin. `level`: its consumer has everything that was written anywhere.
-    `resync`: its consumer is away, or in resync. `packets`: of a consumer that is sent packets.
+    `origins`: its lag by origin. `delays`: up to when it has everything of each origin. `level`:
+    its consumer has everything that was written anywhere. `resync`: its consumer is away, or in
+    resync. `packets`: of a consumer that is sent packets.
     """
 
     name: str
@@ -60,6 +63,7 @@ class AgreementSummary:
     lag_changes: int | None = None
     unsent_changes: int | None = None
     origins: tuple[OriginBacklog, ...] = ()
+    delays: tuple[OriginDelay, ...] = ()
     level: bool = False
     resync: ConsumerResync | None = None
     packets: PacketSummary | None = None
@@ -76,7 +80,9 @@ def agreement_summaries(
     configured = {one.name: one for one in config.agreements}
     orders = recorded.orders
     resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
+    rids = {one.name: one.rid for one in config.replicas}
     found = list[AgreementSummary]()
+    delays = delays_now(config, hub, recorded.delays, recorded.opened, now_s) if hub else Delays()
     for lag in lags(config, reader, orders):
         known = state_of(hub, lag.agreement) if hub else None
         behind = backlog(config, hub, configured[lag.agreement], recorded.epochs, now_s)
@@ -94,6 +100,7 @@ def agreement_summaries(
                 lag_changes=behind.changes,
                 unsent_changes=behind.unsent,
                 origins=behind.origins,
+                delays=origin_delays(delays, rids[lag.consumer], recorded.names),
                 level=open_.is_level(lag),
                 resync=resync,
                 packets=_packets(known.feed, now_s) if known and known.feed else None,

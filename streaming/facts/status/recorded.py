@@ -9,11 +9,13 @@ from checkpoints.times import time_of
 from streaming.config.config import Config
 from streaming.config.history import config_history
 from streaming.core.delivery.epoch_history import EpochHistory
+from streaming.core.delivery.recovery_point import Delays
 from streaming.core.records.record import Reason
 from streaming.core.schema.difference import SchemaDifference
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
 from streaming.facts.consumers.backlog import unacknowledged
+from streaming.facts.consumers.delays import delays_in_table
 from streaming.facts.consumers.divergent import (
     DivergentRow,
     divergent_rows,
@@ -34,7 +36,7 @@ class RecordedFacts:
     | waiting) -> its open changes. `crowded`: the replicas with so many open transactions that
     reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
     somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
-    when they were read; None: they were not yet.
+    when they were read; None: they were not yet. `delays`: behind the commit.
     """
 
     differed: int | None = None
@@ -50,6 +52,7 @@ class RecordedFacts:
     schema_differences: tuple[SchemaDifference, ...] = ()
     epochs: EpochHistory = field(default_factory=EpochHistory)
     orders: Mapping[str, GivenOrder] = field(default_factory=dict)
+    delays: Delays = field(default_factory=Delays)
 
     def is_known_of(self, reader: Reader) -> bool:
         """Return whether `differing` has each row that differs as of the reader's commit."""
@@ -57,20 +60,24 @@ class RecordedFacts:
 
 
 def recorded_facts(
-    config: Config, reader: Reader, epochs: EpochHistory | None = None
+    config: Config,
+    reader: Reader,
+    epochs: EpochHistory | None = None,
+    delays: Delays | None = None,
 ) -> RecordedFacts:
-    """Read them all, as of the reader's commit, unless `epochs` are at hand."""
+    """Read them all, as of the reader's commit, unless `epochs` and `delays` are at hand."""
     known = reader.commit.state.replicas if reader.commit else {}
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most, served = config.limits.open_transactions, serving(config, reader)
     named = reader.quarantine_counts(named=True)
     documents = (row["document"] for row in reader.configs() if row["document"])
+    opened = reader.open_changes()
     return RecordedFacts(
         differed=times_differed(reader),
         quarantine=reader.quarantine_counts(),
         named=sum(n for why, n in named.items() if Reason(why).is_uncarried),
         conflicts=reader.conflict_counts(),
-        opened=reader.open_changes(),
+        opened=opened,
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
         names=config_history(documents).names | names_of(config),
         differing=divergent_rows(served, reader),
@@ -79,6 +86,7 @@ def recorded_facts(
         schema_differences=schema_differences(config, reader),
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
         orders=resync_orders(reader),
+        delays=delays_in_table(config, reader, opened) if delays is None else delays,
     )
 
 

@@ -12,6 +12,7 @@ from streaming.core.batch.exporting import wants_export
 from streaming.core.batch.sending import wants_batch
 from streaming.core.conflict.truncate import summary
 from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
+from streaming.core.delivery.recovery_point import Delays
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
 from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
@@ -21,6 +22,7 @@ from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Subscription
+from streaming.hub.batch.delays import delays_at_start
 from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.resync.pages import Resyncs
@@ -41,8 +43,8 @@ class Hub:
     agreements whose topics refused what the last batch sent them. `writable`: those that are away
     because of that, and whose topics may be written again. `held`: what was read behind the
     last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
-    change was read; neither outlives the hub, for a plan once written names its offsets.
-    `place_at(topic, offset)`: see `next_plan`.
+    change was read; neither outlives the hub, for a plan once written names its offsets. `delays`:
+    as of the last commit. `place_at(topic, offset)`: see `next_plan`.
     """
 
     ledger: Ledger
@@ -62,6 +64,7 @@ class Hub:
     costs: BatchCosts = field(default_factory=BatchCosts)
     wrote_ms: dict[int, int] = field(default_factory=dict)
     place_at: Callable[[str, int], Place | None] = lambda _topic, _offset: None
+    delays: Delays = field(default_factory=Delays)
 
     @property
     def read_to(self) -> Mapping[str, int]:
@@ -279,4 +282,6 @@ def resume(
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
     resyncs = Resyncs(outlets.resyncs, settings.topology, settings.resync_workers)
-    return Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs)
+    found = Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs)
+    found.delays = delays_at_start(store, settings.topology, ledger.last)
+    return found

@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 from checkpoints.commit import protocol as commit
 from checkpoints.commit.epochs import Plan
 from checkpoints.commit.last_poll import ReadAtRest
+from checkpoints.delays import delay_rows
 from checkpoints.reading import lookup
 from checkpoints.tables import TableName
 from streaming.carriers.carrier import Carrier
 from streaming.core.batch.inputs import failed, next_epoch, still_due
 from streaming.core.conflict.winner import Resolution
 from streaming.core.counts import tallies
+from streaming.core.delivery.day_delay import DAY_MS
 from streaming.core.intake.eviction import evict
 from streaming.core.model.function import ConflictRule
 from streaming.core.tracking.resync import ResyncPage
+from streaming.hub.batch.delays import delays_after
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.ingest import IngestedBatch, ingest
 from streaming.hub.batch.lost_input import (
@@ -42,8 +45,6 @@ from streaming.stages import log as log_stage
 from streaming.stages.judge import Verdicts
 from streaming.stages.publish import Outgoing, page_items
 
-DAY_MS = 86_400_000
-
 
 def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     """Run one planned batch to its end; returns the plan without what turned out to be lost.
@@ -69,6 +70,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     decided.carrier.close()
     hub.images.keep(decided.contended)
     before, hub.state, hub.held = hub.state, decided.checkpoint.state, NOTHING_HELD
+    hub.delays = decided.delays
     hub.mark_looked(decided.plan, before)
     hub.reconfigured = False
     evict(hub.state.open, hub.state.replicas, hub.settings.pending_changes)
@@ -114,10 +116,14 @@ def hold(hub: Hub, plan: Plan, read: Read) -> bool:
     return True
 
 
+_AT_REST = (TableName.EVENTS, TableName.DELAYS)
+"""What a batch of heartbeats writes that needs no batch of its own."""
+
+
 def _leaves_something(hub: Hub, decided: DecidedBatch) -> bool:
     """Return whether a batch of heartbeats leaves more than that they came."""
     after, plan = decided.checkpoint, decided.plan
-    others = (rows for name, rows in decided.tables.items() if name is not TableName.EVENTS)
+    others = (rows for name, rows in decided.tables.items() if name not in _AT_REST)
     is_counted = any(after.counts.values()) or any(rows.num_rows for rows in others)
     is_stopped = dict(after.offsets) != dict(plan.offsets_to)
     return is_counted or is_stopped or not after.state.says_nothing_new(hub.state)
@@ -138,7 +144,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
        the pages of resyncs: tracked rows as refreshes, ranges with the rows in them.
     4. Plan sending: which hub epochs each agreement is sent (`state_after`), and which rows that
        a replica refused it is sent again (`resolve_refusals`).
-    5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`).
+    5. Lay out the rows of the other tables and the commit row (`table_rows`, `checkpoint_of`), and
+       note how late what was written is at each consumer (`delays_after`).
     """
     phases = hub.outlets.phases
     phases.enter(BatchPhase.INTAKE)
@@ -161,7 +168,12 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
     budget = quarantine_budget(hub, taken)
     others = table_rows(hub, plan, taken, log, hub_epoch, judged, budget)
-    tables = {TableName.CHANGELOG: carrier.changelog(log), **others}
+    delays = delays_after(hub.delays, hub.settings.topology, after, taken.eligible, plan.at_ms)
+    tables = {
+        TableName.CHANGELOG: carrier.changelog(log),
+        TableName.DELAYS: delay_rows(delays.to_write(plan.at_ms), plan.batch),
+        **others,
+    }
     intake.forget_ended()
     counts = batch_counts(taken, log, judged, [refresh for _, refresh in verdicts.refreshes])
     ends = offsets_after(hub, plan, after)
@@ -170,7 +182,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     checkpoint = checkpoint_of(hub, plan, after, ends, counts)
     rows, contended = verdicts.rows, verdicts.contended
     items = {one.agreement: page_items(one.ranges) for one in ranges}
-    return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan, items)
+    delays = delays.written(plan.at_ms)
+    return DecidedBatch(tables, checkpoint, carrier, outgoing, rows, contended, plan, items, delays)
 
 
 def _judge(

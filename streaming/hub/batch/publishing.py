@@ -17,6 +17,7 @@ from connectors.packets.header import UpdatesHeader
 from connectors.wire import encode_packet_marker, encode_stopped
 from streaming.carriers.carrier import Carrier
 from streaming.core.batch.sending import stop_answers
+from streaming.core.delivery.recovery_point import Delays
 from streaming.core.model.errors import PublishError
 from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
@@ -35,7 +36,7 @@ class DecidedBatch(BatchOutcome):
 
     `outgoing`: its changelog rows in hub order. `rows`: what the window takes over.
     `contended`: the rows that core judged, as it left them. `plan`: by which it was decided.
-    `page_items`: agreement -> the items of the ranges that it is sent.
+    `page_items`: agreement -> the items of the ranges that it is sent. `delays`: behind the batch.
     """
 
     carrier: Carrier
@@ -44,6 +45,7 @@ class DecidedBatch(BatchOutcome):
     contended: Collection[RowState]
     plan: Plan
     page_items: Mapping[str, pa.Array]
+    delays: Delays
 
 
 def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> None:

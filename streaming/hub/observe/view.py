@@ -16,6 +16,7 @@ from connectors.kafka.certificates import expiries
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
 from streaming.core.delivery.epoch_history import EpochHistory, EpochSpan
+from streaming.core.delivery.recovery_point import Delays
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.backlog import acknowledged_by_all, unacknowledged
 from streaming.facts.freshness import as_read
@@ -133,7 +134,7 @@ class HubView:
             with self._turn:
                 self.epochs = self.epochs.preceded_by(epochs)
             self._knows_older = True
-        self.recorded = recorded_facts(self.config, reader, epochs)
+        self.recorded = recorded_facts(self.config, reader, epochs, self.hub.delays)
         self.files = state_files(reader)
         self.certificates = expiries(self.config.kafka.options)
         return True
@@ -209,6 +210,7 @@ class HubView:
             opened=open_changes(checkpoint.state.open),
             crowded=self.paused,
             epochs=self.epochs,
+            delays=self.hub.delays if self.hub else Delays(),
         )
         return hub_status(self.config, self._reader(checkpoint), now_s, recorded)
 

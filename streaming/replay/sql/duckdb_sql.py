@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from checkpoints.commit.recorded import BatchMark
-from checkpoints.query import equals, literal, quoted, scan
+from checkpoints.query import equals, literal, open_table, quoted, scan
 from checkpoints.reading.past import PastStore
 from checkpoints.reading.truncates import last_truncates
 from checkpoints.tables import SCHEMAS, TableName
@@ -152,7 +152,9 @@ class _OpenTables:
             self._copy_rows(name, [])
             return
         raw = f"_whole_{name}"
-        self._session.register(raw, self._store.dataset(table))
+        is_there = open_table(self._store.root, table) is not None
+        found = self._store.dataset(table) if is_there else SCHEMAS[table].empty_table()
+        self._session.register(raw, found)
         bound = f" WHERE batch <= {self._last.batch}" if "batch" in SCHEMAS[table].names else ""
         self._view(name, f"SELECT * FROM {quoted(raw)}{bound}")  # noqa: S608
 

@@ -9,6 +9,7 @@ from pyspark.sql.functions import from_json
 from pyspark.sql.types import StringType, StructField, StructType
 
 from checkpoints.commit.recorded import BatchMark
+from checkpoints.query import open_table
 from checkpoints.reading.past import PastStore
 from checkpoints.reading.truncates import last_truncates
 from checkpoints.rows import spark_literal
@@ -45,6 +46,8 @@ def query(
 def _register_hub(spark: SparkSession, store: PastStore, batch: int) -> None:
     """The hub's own tables up to this batch; `rows` at its version."""
     for name in TableName:
+        if open_table(store.root, name) is None:
+            continue  # an earlier hub had no such table
         if name is TableName.ROWS:
             table = store.table(name)
             past = spark.read.format("delta").option("versionAsOf", table.version())

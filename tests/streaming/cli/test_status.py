@@ -13,6 +13,7 @@ import pytest
 
 from checkpoints.commit.last_poll import LastPoll, write_poll
 from checkpoints.commit.lock import FILE, only_hub, start_again
+from checkpoints.delays import delay_rows
 from checkpoints.tables import TableName
 from streaming.core.batch.counters import (
     DELETE_DELETE,
@@ -23,6 +24,7 @@ from streaming.core.batch.counters import (
 )
 from streaming.core.counts.counter_keys import ReplicaKey
 from streaming.core.counts.tallies import kept_records
+from streaming.core.delivery.day_delay import DayDelay, day_of
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from streaming.core.records.quarantine_budget import KeptSum
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
@@ -171,6 +173,33 @@ def test_status_counts_conflicts_per_replica_and_table(
     assert "/2/a" not in shown
 
 
+def test_status_says_up_to_when_a_consumer_has_what_another_replica_wrote(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """What would be missing if the writer's database were lost now, and the worst of today."""
+    wrote_ms = now_ms() - 90_000
+    lacking = DayDelay(2, 1, day_of(wrote_ms), wrote_ms - 1, 4, wrote_ms, now_ms(), 90_000, 90_000)
+    rows = delay_rows([lacking], 9).to_pylist()
+    state.append(TableName.DELAYS, *rows)
+    one, two = agreement("to-a", 1, 4, ruv(r1=3, r2=1)), agreement("to-b", 2, 5, ruv(r1=3, r2=2))
+    heard_ms = now_ms() - 1_000
+    replicas = [replica(1, seen_ms=heard_ms), replica(2, seen_ms=heard_ms)]
+    state.commit(9, 5, ruv(r1=3, r2=2), replicas, [one, two], at_ms=now_ms())
+
+    facts, shown = slackwater("status", "--json").facts, slackwater("status").out
+
+    away, level = facts["agreements"]
+    (of_b,), (of_a,) = away["delays"], level["delays"]
+    assert of_b["origin"] == "b"
+    assert datetime.fromisoformat(of_b["complete_to"]).timestamp() * 1000 == wrote_ms - 1
+    assert 90 <= of_b["delay_s"] == of_b["worst_today_s"]
+    assert of_b["above_minute_today_s"] < of_b["delay_s"]
+    assert of_a["origin"] == "a"
+    assert datetime.fromisoformat(of_a["complete_to"]).timestamp() * 1000 == heard_ms
+    (row,) = [line for line in shown.splitlines() if line.startswith("to-a ")]
+    assert row.count("1 min 3") == 2
+
+
 def test_status_shows_what_is_retired(
     slackwater: Slackwater, state: WrittenState, config_file: Path
 ) -> None:
@@ -207,12 +236,13 @@ def test_status_shows_what_is_retired(
         "lag_changes": None,
         "unsent_changes": None,
         "origins": [],
+        "delays": [],
         "level": False,
         "resync": None,
         "packets": None,
     }
     rows = [line.split() for line in shown.splitlines()]
-    assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in rows
+    assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in [row[:7] for row in rows]
     assert ["3", "gone", "retired"] in [row[:3] for row in rows]
     assert "paused" not in shown
 
