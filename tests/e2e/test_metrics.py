@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 from pyspark.sql import SparkSession
@@ -96,6 +97,28 @@ def test_metrics_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
             assert lacking == {o["origin"]: o[counted] for o in one["origins"] if o[counted]}
 
 
+def test_delays_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
+    """It reads the table, which is up to a minute behind: too early a time, and never too late."""
+    metric = "slackwater_origin_complete_to_timestamp_seconds"
+    told = {
+        (one["name"], delay["origin"]): delay
+        for one in at.slackwater("status")["agreements"]
+        for delay in one["delays"]
+    }
+
+    now_s = {of: hub.port.value(metric, agreement=of[0], origin=of[1]) for of in told}
+
+    assert set(told) == {(a, b) for a in "abc" for b in "abc" if a != b}
+    for of, delay in told.items():
+        then_s = datetime.fromisoformat(delay["complete_to"]).timestamp()
+        assert then_s <= now_s[of] + 0.001
+        assert 0 <= delay["delay_s"] <= delay["worst_today_s"] + 0.001
+    lagging = told["c", "a"]
+    assert lagging["delay_s"] > 0
+    document = hub.port.get("/status").document["agreements"]
+    assert [one["name"] for one in document if len(one["delays"]) == 2] == ["a", "b", "c"]
+
+
 def test_metrics_say_what_happened(hub: ServedHub) -> None:
     """The workload was: conflicts, a record that is no JSON, one that came twice, open changes."""
     port = hub.port
@@ -150,10 +173,10 @@ def _by(port: Port, metric: str, label: str, **labels: str) -> dict[str, float]:
 
 
 def _without_ages(value: object) -> object:
-    """A document without what depends on when it was asked for."""
+    """A document without what depends on when it was asked for, or was last written."""
     match value:
         case dict():
-            ages = re.compile(r".*(age_s|lag_s|_at|stale)$")
+            ages = re.compile(r".*(age_s|lag_s|_at|stale|delays)$")
             return {k: _without_ages(v) for k, v in value.items() if not ages.match(k)}
         case list():
             return [_without_ages(one) for one in value]

@@ -76,6 +76,7 @@ BEFORE_THE_COMMIT = (
     FaultPoint.AFTER_QUARANTINE,
     FaultPoint.AFTER_PENDING,
     FaultPoint.AFTER_EVENTS,
+    FaultPoint.AFTER_DELAYS,
     FaultPoint.BEFORE_COMMIT,
 )
 """The step that writes the tables, uncommitted; only the changelog is modelled."""

@@ -24,7 +24,8 @@ class OriginDelay:
     `complete_to`: everything that it wrote up to then is there; None: the consumer was set back, or
     its rows are copied anew. `delay_s`: how long ago that is, or was when it was last known.
     `worst_today_s`: the longest today (UTC); `above_minute_today_s`: for how long it was more than
-    a minute.
+    a minute. A hub at work says so from memory; the table is up to a minute behind, which makes
+    `complete_to` of what is lacking too early, and never too late.
     """
 
     origin: str
