@@ -128,6 +128,7 @@ class PacketFedAgent:
         store, scrubbed = self.agent.store, self.outbox.scrubbed
         offset, past = store.compared_up_to()
         known, is_behind = store.published_own(), offset < scrubbed.place
+        offset = min(offset, self.outbox.end)  # of a database that was emptied it is a topic's
         past.csn, past.opno = max(past.csn, scrubbed.csn), max(past.opno, scrubbed.opno)
         past.epoch = max(past.epoch, scrubbed.epoch)
         end = compare(past, self.outbox.read(offset), offset, self.agent.rid, store.find)
@@ -148,9 +149,9 @@ class PacketFedAgent:
         if self.bay.got is None:
             log.warning(
                 "outbox %s is new, and the database has published to another one: nothing is"
-                " published before a packet says what the hub has of that; order an export to %s"
-                " at the hub and bring it into %s; what is written to the database meanwhile is"
-                " kept",
+                " published before a packet says what the hub has of that; order one at the hub"
+                " (`slackwater export` %s) and bring it into %s; what is written to the database"
+                " meanwhile is kept",
                 *(self.outbox.path, self.sender.replica, self.sender.folder),
             )
         while self.bay.got is None and not stop.wait(LOOK_S):

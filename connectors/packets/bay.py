@@ -91,7 +91,7 @@ class Bay:
         if waiting > self.waiting:
             log.info(
                 "%d packets wait in %s for what comes before them: `slackwater lspacket` lists"
-                " them; if it does not come, order it again at the hub",
+                " them; if it does not come, have the hub send it again (`slackwater chepoch`)",
                 *(waiting, self.folder),
             )
         self.waiting = waiting

@@ -172,3 +172,22 @@ def test_rows_that_are_there_are_told_once(database: DatabaseUnderTest) -> None:
     assert {one.snapshot for one in changes(store)} == {
         one.id for one in records if isinstance(one, Snapshot)
     }
+
+
+def test_what_follows_a_csn_is_published_again(database: DatabaseUnderTest) -> None:
+    """Its transaction as a whole: the hub may have the first part, and a hello ends that."""
+    store = in_session(database.store())
+    database.write(INSERT)
+    database.write_together(*(f"INSERT INTO items (id) VALUES ({number})" for number in (2, 3)))
+    records, (first, second, third) = journalled(store), changes(store)
+    store.mark_published(store.unpublished(10, 10**6)[-1])
+
+    assert store.publish_again(third.csn)
+    assert changes(store) == [second, third]
+    assert store.publish_again(second.csn)
+    store = database.store()
+    assert journalled(store) == records[1:]
+    assert store.publish_again(first.csn)
+    assert journalled(store) == records[1:]
+    assert store.publish_again("")
+    assert journalled(store) == records

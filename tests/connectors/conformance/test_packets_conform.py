@@ -275,7 +275,7 @@ def test_a_lost_outbox_waits_for_a_packet_and_goes_on_behind_it(
 
     replica.starts()
     assert not replica.is_at_work
-    assert "order an export to seven at the hub" in caplog.text
+    assert "order one at the hub (`slackwater export` seven)" in caplog.text
     assert outboxes(replica.folder) == []
 
     known = hub.changes
@@ -359,6 +359,24 @@ def test_an_outbox_that_was_put_back_gets_another_id(
     assert hub.outbox != id_
     assert isinstance(hub.taken[0][1], Hello)
     assert [one.key for one in hub.changes] == ['{"id":"2"}'], count
+
+
+def test_a_database_that_was_emptied_says_hello_in_a_new_outbox(
+    database: SqliteFile, replica: Replica, hub: PacketHub
+) -> None:
+    """Its place in a topic that it was compared with says nothing of the outbox."""
+    store = database.store()
+    database.close()
+    with database._client() as client:  # noqa: SLF001
+        client.execute("UPDATE _slackwater_position SET changes_offset = 1000, reinit = 1")
+    assert store.position.session is None
+
+    replica.works(replica.starts())
+    replica.works(replica.starts())
+    records = hub.take()
+
+    assert replica.is_at_work
+    assert [one.reinit for one in records if isinstance(one, Hello)] == [True]
 
 
 def test_a_journal_that_has_not_all_of_it_any_more_says_so(

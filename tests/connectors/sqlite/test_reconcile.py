@@ -476,6 +476,18 @@ def test_a_journal_is_trimmed_of_what_is_published(life: Life) -> None:
     assert not any(hello.lost for hello in life.topic.hellos())
 
 
+def test_what_was_trimmed_is_not_published_again(life: Life) -> None:
+    """Nothing is, so that no hole comes into the replica's own changes."""
+    life.bound = SHORT
+    life.write(5)
+    life.run()
+
+    with closing(life.replica.store(life.bound)) as store:
+        assert not store.publish_again(life.csns()[0])
+        assert store.unpublished(10, 10**6) == []
+        assert store.publish_again(life.csns()[-1])
+
+
 def test_a_trimmed_database_that_is_restored_reports_what_it_lost(
     life: Life, tmp_path: Path
 ) -> None:
