@@ -91,6 +91,11 @@ name = "{name}"
 consumer = "{name}"
 """
 
+_BY_PACKETS = """\
+packets = "packets/hub"
+packet_every_s = 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class DemoFolder:
@@ -121,6 +126,20 @@ class DemoFolder:
     def retirement(self) -> Path:
         """What `slackwater retire` said of the replica that died, if one did."""
         return self.root / "retirement.json"
+
+    @property
+    def lost_packet(self) -> Path:
+        """What is known of the packet that was lost, if one was, and of what was done about it."""
+        return self.root / "lost_packet.json"
+
+    @property
+    def hub_packets(self) -> Path:
+        """Where the hub puts packets for a replica that Kafka does not reach, and finds its own."""
+        return self.root / "packets" / "hub"
+
+    def packets(self, replica: str) -> Path:
+        """The same at the replica."""
+        return self.root / "packets" / replica
 
     def database(self, replica: str) -> Path:
         """A replica's SQLite file."""
@@ -166,9 +185,19 @@ class DemoFolder:
                 for statement in CREATE:
                     connection.execute(statement)
 
-    def configure(self, bootstrap_servers: str, http_port: int) -> Config:
-        """Write the configuration, which the hub and the agents read."""
+    def configure(
+        self, bootstrap_servers: str, http_port: int, by_packets: str | None = None
+    ) -> Config:
+        """Write the configuration, which the hub and the agents read.
+
+        `by_packets`: the replica that Kafka does not reach, of which the folders are made.
+        """
         text = _CONFIG.format(bootstrap_servers=bootstrap_servers, http_port=http_port)
-        text += "".join(_REPLICA.format(name=name, rid=rid) for name, rid in REPLICAS.items())
+        for name, rid in REPLICAS.items():
+            text += _REPLICA.format(name=name, rid=rid)
+            text += _BY_PACKETS if name == by_packets else ""
+        if by_packets is not None:
+            for folder in (self.hub_packets, self.packets(by_packets)):
+                folder.mkdir(parents=True)
         self.config.write_text(text, encoding="utf-8")
         return load(self.config)

@@ -6,6 +6,7 @@ hub's is the demonstration's own too.
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from connectors.kafka.embedded.broker import Broker
 from streaming.config.rights import HUB, Role, RoleOf, user_of
@@ -170,6 +172,9 @@ def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> Proce
     """Start a replica's agent."""
     command = _slackwater("agent", folder, "--replica", replica)
     command += ["--database", str(folder.database(replica))]
+    packets = folder.packets(replica)
+    if packets.exists():
+        command += ["--packets", str(packets), "--every", "1"]
     log = folder.log(f"agent-{replica}")
     environment = _environment(folder, user_of(RoleOf(Role.AGENT, replica)))
     return ProcessPart.start(f"the agent of {replica}", command, log, monitor, environment)
@@ -177,17 +182,27 @@ def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> Proce
 
 def retire(folder: DemoFolder, replica: str) -> None:
     """Take a replica out for good, and keep what the command says; DemoError if it fails."""
-    command = _slackwater("retire", folder, replica, "--yes", "--json")
+    said = _ordered(folder, "retire", replica, "--yes", "--json")
+    folder.retirement.write_text(said, encoding="utf-8")
+
+
+def send_again(folder: DemoFolder, replica: str) -> Any:  # noqa: ANN401  # a JSON document
+    """Lower the replica's row to its own word; what the command says. DemoError if it fails."""
+    return json.loads(_ordered(folder, "chepoch", replica, "--actual", "--force", "--json"))
+
+
+def _ordered(folder: DemoFolder, command: str, *arguments: str) -> str:
+    """What a command of an operator says."""
     done = subprocess.run(
-        command,
+        _slackwater(command, folder, *arguments),
         env=_environment(folder, user_of(HUB)),
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
     if done.returncode:
-        raise DemoError(f"slackwater retire {replica} failed: {done.stderr}")
-    folder.retirement.write_text(done.stdout, encoding="utf-8")
+        raise DemoError(f"slackwater {command} {' '.join(arguments)} failed: {done.stderr}")
+    return done.stdout
 
 
 def _environment(folder: DemoFolder, user: str) -> dict[str, str]:

@@ -14,6 +14,8 @@ class DemoScenario(StrEnum):
     """a replica's file is restored from a backup, and comes back under traffic"""
     LOST_ORIGIN = "lost-origin"
     """a replica dies for ever while another one is away, and is retired"""
+    PACKETS = "packets"
+    """a replica is fed by files, one of which is lost and sent again"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,15 @@ from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
 from streaming.demo.parts import BrokerPart, ProcessPart, end_all, start_agent, start_hub
 from streaming.demo.progress import ProgressSteps
-from streaming.demo.replicas.acts import Act, collide, lose_origin, restore
+from streaming.demo.replicas.acts import (
+    BY_PACKETS,
+    Act,
+    collide,
+    lose_origin,
+    lose_packet,
+    restore,
+)
+from streaming.demo.replicas.courier import Courier
 from streaming.demo.scenario import DemoOptions, DemoScenario
 from streaming.demo.verdict.checks import check_evidence
 from streaming.demo.verdict.evidence import gather
@@ -111,13 +119,19 @@ def _run(
             serving = broker.started.result()
             http = HttpConfig()
             port = free_port(http.host, http.port)
-            config = folder.configure(serving.bootstrap_servers, port)
+            is_by_packets = options.scenario is DemoScenario.PACKETS
+            by_packets = BY_PACKETS if is_by_packets else None
+            config = folder.configure(serving.bootstrap_servers, port, by_packets)
             if options.secure:
                 admit(folder.broker, serving, users_of(config))
                 # this process has the hub's login from here on
                 os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251
                 config = load(folder.config)
             _make_topics(config)
+        courier = None
+        if is_by_packets:
+            courier = Courier(folder.hub_packets, folder.packets(BY_PACKETS))
+            ends.callback(courier.end)
         with steps.step("hub and agents") as step:
             hub = start_hub(folder, monitor)
             ends.callback(hub.end)
@@ -130,7 +144,7 @@ def _run(
             page = f"http://{http.host}:{port}/"
             step.show(f"processes {pids}; page at {page}")
         act = Act(monitor, folder, config, steps, ends, options.seconds)
-        measured_since_ms = _perform(options.scenario, act, agents)
+        measured_since_ms = _perform(options.scenario, act, agents, courier)
         with steps.step("until level"):
             monitor.wait(
                 lambda: is_level(config, folder), LEVEL_S, lambda: not_level(config), STATE_POLL_S
@@ -147,7 +161,9 @@ def _run(
             _check_ends([*agents, hub])
 
 
-def _perform(scenario: DemoScenario, act: Act, agents: list[ProcessPart]) -> int:
+def _perform(
+    scenario: DemoScenario, act: Act, agents: list[ProcessPart], courier: Courier | None
+) -> int:
     """Let the replicas write; since when writes are timed."""
     match scenario:
         case DemoScenario.COLLISIONS:
@@ -156,6 +172,9 @@ def _perform(scenario: DemoScenario, act: Act, agents: list[ProcessPart]) -> int
             return restore(act, agents)
         case DemoScenario.LOST_ORIGIN:
             return lose_origin(act, agents)
+        case DemoScenario.PACKETS:
+            assert courier is not None  # noqa: S101  # it carries since before the first hello
+            return lose_packet(act, courier)
 
 
 def _check_ends(parts: Sequence[ProcessPart]) -> None:

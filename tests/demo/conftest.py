@@ -80,6 +80,12 @@ def lost_origin(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, d
     return performed(Demonstration(folder, "lost-origin", more=("--secure",)))
 
 
+@pytest.fixture(scope="session")
+def by_packets(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoFolder, dict[str, Any]]:
+    """The same of one in which a replica is fed by packets, of which one was lost."""
+    return performed(Demonstration(tmp_path_factory.mktemp("packets") / "demo", "packets"))
+
+
 def performed(demonstration: Demonstration) -> tuple[DemoFolder, dict[str, Any]]:
     """Wait for its good end; what it left."""
     try:

@@ -26,7 +26,8 @@ Scenario = Annotated[
     DemoScenario,
     typer.Option(
         "--scenario",
-        help="collisions: all write the same rows; restore: a database is restored from a backup.",
+        help="collisions: all write the same rows; restore: a database is restored from a backup;"
+        " lost-origin: a replica dies for ever; packets: one is fed by files.",
     ),
 ]
 Seconds = Annotated[

@@ -9,8 +9,9 @@ from streaming.config.config import Config
 from streaming.core.text.wording import as_count
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import PartMonitor
-from streaming.demo.parts import ProcessPart, retire, start_agent
+from streaming.demo.parts import ProcessPart, retire, send_again, start_agent
 from streaming.demo.progress import ProgressSteps
+from streaming.demo.replicas.courier import Courier, store_lost_packet
 from streaming.demo.replicas.workload import Workload
 from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level, published_all, session_of
 
@@ -24,6 +25,10 @@ DEAD = "lisbon"
 """The replica that dies for ever."""
 AWAY = "berlin"
 """The replica that is away when it does."""
+BY_PACKETS = "oslo"
+"""The replica that Kafka does not reach."""
+BEHIND = 3
+"""How many packets wait behind the one that is lost before it is sent again, at least."""
 EARLY_WRITES = 5
 """How many transactions the file that was restored takes before its agent starts."""
 
@@ -136,6 +141,34 @@ def lose_origin(act: Act, agents: list[ProcessPart]) -> int:
         agents.append(start_agent(act.folder, AWAY, act.monitor))
     act.write_on("two replicas write", [others])
     others.end()
+    return measured_since_ms
+
+
+def lose_packet(act: Act, courier: Courier) -> int:
+    """One replica is fed by files, of which one is lost; since when writes are timed.
+
+    What follows waits in the folder of the replica until the lost one is sent again.
+    """
+    workload = act.workload(tuple(REPLICAS))
+    act.warm_up([workload])
+    measured_since_ms = time.time_ns() // 1_000_000
+    act.write_on(f"three replicas write, {BY_PACKETS} by packets", [workload])
+    with act.steps.step(f"a packet to {BY_PACKETS} is lost") as step:
+        courier.lose_next()
+
+        def is_stuck() -> bool:
+            workload.check()
+            courier.check()
+            step.show(as_count(courier.waiting(), "packet waits", "packets wait"))
+            return courier.lost is not None and courier.waiting() >= BEHIND
+
+        act.monitor.wait(is_stuck, WAIT_S, lambda: "no packet waits", STATE_POLL_S)
+    with act.steps.step(f"slackwater chepoch {BY_PACKETS} --actual"):
+        asked_ms = time.time_ns() // 1_000_000
+        said = send_again(act.folder, BY_PACKETS)
+        store_lost_packet(act.folder.lost_packet, BY_PACKETS, courier, asked_ms, said["entries"])
+    act.write_on("three replicas write", [workload])
+    workload.end()
     return measured_since_ms
 
 

@@ -8,8 +8,10 @@ from streaming.core.conflict.judge import ConflictKind, Verdict
 from streaming.demo.replicas.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
 from streaming.demo.verdict.evidence import (
     Evidence,
+    JournaledBatch,
     JournaledWrite,
     Key,
+    LostPacket,
     ReplicaEvidence,
     Row,
     Typed,
@@ -45,7 +47,7 @@ Check = Callable[[Evidence], Iterator[str]]
 def check_evidence(evidence: Evidence) -> tuple[CheckedClaim, ...]:
     """All findings, in the order in which they are shown."""
     own = LOST_ORIGIN if evidence.dead else RESTORED if evidence.restored else COLLIDED
-    checks = ALWAYS | own
+    checks = ALWAYS | (LOST_PACKET if evidence.lost_packet else own)
     return tuple(CheckedClaim(claim, tuple(check(evidence))) for claim, check in checks.items())
 
 
@@ -200,6 +202,33 @@ def levelled(evidence: Evidence) -> Iterator[str]:
             yield f"{replica.name} has the changes of {name} up to {has}, not {largest}"
 
 
+def waited(evidence: Evidence) -> Iterator[str]:
+    """The journal of the replica between the loss and the moment when it was asked for again."""
+    lost = evidence.lost_packet
+    if lost is None:
+        return
+    for batch in _applied_at(evidence, lost):
+        is_between = lost.at_ms < batch.at_ms < lost.asked_ms
+        if is_between and batch.hub_epoch > lost.first_prev:
+            yield f"hub epoch {batch.hub_epoch} was applied, though what comes before it was lost"
+    if not lost.waiting:
+        yield "no packet waited behind the one that was lost"
+
+
+def came_again(evidence: Evidence) -> Iterator[str]:
+    """The journal of the replica behind that moment."""
+    lost = evidence.lost_packet
+    if lost is None:
+        return
+    later = [one for one in _applied_at(evidence, lost) if one.at_ms >= lost.asked_ms]
+    if not any(one.hub_epoch >= lost.last_hub_epoch for one in later):
+        yield f"{lost.replica} applied nothing of hub epoch {lost.last_hub_epoch} or behind it"
+
+
+def _applied_at(evidence: Evidence, lost: LostPacket) -> tuple[JournaledBatch, ...]:
+    return next(one.applied for one in evidence.replicas if one.name == lost.replica)
+
+
 ALWAYS: dict[str, Check] = {
     "the files hold the same rows": same_files,
     "no database refused anything": nothing_refused,
@@ -229,6 +258,13 @@ LOST_ORIGIN: dict[str, Check] = {
     "each survivor has every change of it that the hub has": levelled,
 }
 """The same, where a replica died for ever."""
+
+
+LOST_PACKET: dict[str, Check] = {
+    "a packet was lost, and nothing behind it was applied before it was sent again": waited,
+    "what was lost came again": came_again,
+}
+"""The same, where a replica is fed by packets of which one was lost."""
 
 
 def conflict_counts(evidence: Evidence) -> dict[str, int]:

@@ -116,11 +116,28 @@ class SentRetirement:
     lacking: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class LostPacket:
+    """A packet that never arrived at its replica, by who carried it.
+
+    It held the hub epochs behind `first_prev` up to `last_hub_epoch`; it was lost at `at_ms`, and
+    asked for again at `asked_ms`, when so many others waited.
+    """
+
+    replica: str
+    first_prev: int
+    last_hub_epoch: int
+    at_ms: int
+    asked_ms: int
+    waiting: int
+
+
 @dataclass(frozen=True)
 class Evidence:
     """All files of a demonstration; the changelog is in hub order, quarantine: the kept records.
 
     `hellos`: by rid, in the order of the topic. `retirement`: of the replica that died.
+    `lost_packet`: where one is fed by packets.
     """
 
     tables: Mapping[str, Table]
@@ -131,6 +148,7 @@ class Evidence:
     timing: DemoTiming
     hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
     retirement: SentRetirement | None = None
+    lost_packet: LostPacket | None = None
 
     @cached_property
     def losses(self) -> dict[int, ReportedHello]:
@@ -221,6 +239,7 @@ def gather(folder: DemoFolder) -> Evidence:
         stored_timing(folder.timing),
         _hellos(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
         _retirement(folder),
+        _lost_packet(folder),
     )
 
 
@@ -229,6 +248,13 @@ def _retirement(folder: DemoFolder) -> SentRetirement | None:
         return None
     found = json.loads(folder.retirement.read_text(encoding="utf-8"))
     return SentRetirement(found["rid"], found["lacking"])
+
+
+def _lost_packet(folder: DemoFolder) -> LostPacket | None:
+    if not folder.lost_packet.exists():
+        return None
+    found = json.loads(folder.lost_packet.read_text(encoding="utf-8"))
+    return LostPacket(**{name: found[name] for name in LostPacket.__slots__})
 
 
 def _with_past(
