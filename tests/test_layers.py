@@ -31,6 +31,7 @@ OWN_JSON = {
     ),
     *("streaming/core/model/command.py", "streaming/core/replay/pins.py"),
     *("streaming/demo/verdict/evidence.py", "streaming/demo/verdict/timing.py"),
+    "streaming/demo/parts.py",
 }
 """Who reads JSON that this program, or Spark, has written itself; others ask foreign_json."""
 
