@@ -19,7 +19,7 @@ from streaming.config.config import Config
 from streaming.core.delivery.lack import LogGap, epochs_purged
 from streaming.core.matrix.rows import Span, lacking, moved, raised
 from streaming.core.model.errors import QuestionError
-from streaming.facts.consumers.chepoch import by_time
+from streaming.facts.matrix.chepoch import by_time
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.vectors import tracking
 from tests.vectors.outcome import Case, Difference

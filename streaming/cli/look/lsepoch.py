@@ -10,8 +10,8 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.past.replay import MOMENT
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
-from streaming.facts.consumers.matrix import Matrix, MatrixRow, Word, matrix
-from streaming.facts.consumers.matrix_of_past import reader_as_of
+from streaming.facts.matrix.as_of import reader_as_of
+from streaming.facts.matrix.rows import Matrix, MatrixRow, Word, matrix
 from streaming.terminal.output import write_json, write_line
 
 RowName = Annotated[

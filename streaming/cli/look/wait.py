@@ -14,7 +14,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import ConfigError, SourceError
 from streaming.facts.consumers.level import TopicEnds
-from streaming.facts.consumers.waited_for import (
+from streaming.facts.matrix.waited_for import (
     WaitedFor,
     unread_behind,
     waiting_for_change,

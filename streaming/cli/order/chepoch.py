@@ -10,7 +10,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName, RowOrder
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
-from streaming.facts.consumers.chepoch import RowChange, by_numbers, by_own_word, by_time
+from streaming.facts.matrix.chepoch import RowChange, by_numbers, by_own_word, by_time
 from streaming.terminal.output import write_json, write_line, write_sentence
 
 RowName = Annotated[

@@ -1,18 +1,22 @@
 """`export` and `import`: packets of the hub, and of replicas that Kafka does not reach."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from connectors.agent.settings import DatabaseAddress
+from connectors.databases import kind_of, parse_dsn
 from streaming.cli.appends import appends
+from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.past.rows import AsOf
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import ConfigError, HubError
-from streaming.terminal.output import write_json, write_line
+from streaming.terminal.output import write_json, write_line, write_sentence
 
 FedReplicas = Annotated[
     str | None,
@@ -29,8 +33,21 @@ NewFile = Annotated[
     ),
 ]
 Packets = Annotated[
-    list[Path],
-    typer.Argument(metavar="PACKET...", help="Packets of replicas, or folders that hold some."),
+    list[Path] | None,
+    typer.Argument(metavar="[PACKET]...", help="Packets of replicas, or folders that hold some."),
+]
+
+Diagnose = Annotated[
+    bool, typer.Option("--diagnose", help="Only say what is missing, and who can send it again.")
+]
+OfDatabase = Annotated[
+    DatabaseAddress | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        parser=parse_dsn,
+        help="Of the replica with this database; by default of the hub.",
+    ),
 ]
 
 
@@ -82,20 +99,34 @@ def _order(path: Path, replica: str | None, *, as_json: bool) -> None:
 
 
 def import_(
-    packets: Packets, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
+    packets: Packets = None,
+    *,
+    diagnose: Diagnose = False,
+    database: OfDatabase = None,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
 ) -> None:
     """Hand packets of replicas to the hub, which takes them within a second.
 
     They are verified and copied into the folders of their agreements; what is there already in the
     hub's topics it skips, so a packet may be handed over again.
+
+    With --diagnose nothing is handed over: it is silent if nothing is missing, and otherwise says
+    what, and the command that brings it; exit 1. At a replica --database FILE and its folder are
+    given, and no hub need be reached.
     """
+    if diagnose:
+        _diagnose(packets or [], database, config, as_json=as_json)
+        return
+    if database is not None:
+        raise ConfigError("--database goes with --diagnose: an agent imports by itself")
     from connectors.packets.format import copy_packet, packet_files, read_changes  # noqa: PLC0415
     from connectors.packets.header import PacketKind  # noqa: PLC0415
 
     configured = load(config)
     files = [
         file
-        for path in packets
+        for path in packets or []
         for file in (packet_files(path, PacketKind.CHANGES) if path.is_dir() else [path])
     ]
     if not files:
@@ -108,6 +139,31 @@ def import_(
         write_json({"packets": placed})
     for path in () if as_json else placed:
         write_line(f"{path}: the hub takes it as soon as it runs and what is before it is there")
+
+
+@cannot_say()
+def _diagnose(
+    folders: list[Path], database: DatabaseAddress | None, path: Path, *, as_json: bool
+) -> None:
+    from streaming.facts.matrix.missing import (  # noqa: PLC0415  # it reads packets
+        missing_at_hub,
+        missing_at_replica,
+    )
+
+    if database is None:
+        if folders:
+            raise ConfigError("the hub's folders are configured: name none, or --database as well")
+        found = missing_at_hub(*opened(path))
+    elif len(folders) != 1:
+        raise ConfigError("name the folder of the replica's packets")
+    else:
+        found = missing_at_replica(folders[0], kind_of(database.scheme).position_of(database.place))
+    if as_json:
+        write_json([asdict(one) for one in found])
+    for one in () if as_json else found:
+        write_sentence(f"{one.what} at {one.at}; there: {one.command}")
+    if found:
+        raise typer.Exit(ExitCode.NO)
 
 
 def _folder_of(config: Config, replica: str) -> Path:

@@ -301,8 +301,8 @@ def _stamp(path: Path) -> Stamp:
 
 def _missing(header: ChangesHeader, first: int, last: int) -> str:
     return (
-        f"it waits for places {first} to {last} of outbox {header.outbox[:8]}; a packet that is"
-        " lost is exported again once the replica has the hub's next one"
+        f"it waits for places {first} to {last} of outbox {header.outbox[:8]}; if they do not come,"
+        f" the agent of {header.replica}, started with --again, exports them again"
     )
 
 

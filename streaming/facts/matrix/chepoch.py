@@ -13,8 +13,8 @@ from streaming.core.model.errors import ConfigError, QuestionError
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.facts.consumers.matrix import counted_row
 from streaming.facts.consumers.ruvs import state_of
+from streaming.facts.matrix.rows import counted_row
 from streaming.facts.names import committed, names_of
 
 

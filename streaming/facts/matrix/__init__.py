@@ -1,0 +1,1 @@
+"""Facts about the epoch number matrix: its rows, what sets them, and what packets are missing."""
