@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from checkpoints.commit.faults import FaultPoint
+from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Reason, Record, Stopped, Update
 from streaming.core.state.topology import Topology
+from tests.model.post import Packet
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,18 @@ class Backend(Protocol):
 
     topology: Topology
 
-    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
-        """Append a record to a replica's topic."""
+    def send(
+        self,
+        rid: int,
+        session: str | None,
+        record: Record,
+        time_ms: int,
+        place: Place | None = None,
+    ) -> None:
+        """Append a record to a replica's topic; `place`: the one of its outbox, by a packet."""
+
+    def packets_to(self, rid: int) -> Sequence[Packet]:
+        """Every packet that was written for this consumer, from the first."""
 
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""

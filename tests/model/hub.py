@@ -5,12 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from checkpoints.commit.faults import FaultPoint
 from checkpoints.reading.new_starts import TakenHello, last_starts
 from checkpoints.reading.sent_ranges import SentRanges
 from connectors import wire
+from connectors.packets.header import Content, Got, UpdatesHeader
+from streaming.core.batch.exporting import wants_export
 from streaming.core.batch.sending import (
     EpochMark,
     LogEntry,
@@ -25,6 +28,8 @@ from streaming.core.delivery.lack import lack
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.liveness import unheard
 from streaming.core.intake.refused_rows import due
+from streaming.core.matrix.packets import PacketFeed
+from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
 from streaming.core.model.command import ResyncOrder, RowOrder
 from streaming.core.model.csn import Generator, rid_of
@@ -63,6 +68,7 @@ from streaming.core.tracking.resync import (
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.model.post import Packet
 from tests.reference.batch import BatchDecision, decide
 from tests.reference.pages import bound_of
 from tests.reference.sending import is_for, items_of, last_of_rows, row_of, tracked
@@ -172,6 +178,7 @@ class PureHub:
     the offset of the first record that its topic still has. `refusing`: the consumers whose topics
     refuse what they are sent. `writes`: rid -> the tables that this replica may write, if not all.
     `writable`: the agreements away because of that whose topics it found to take it again.
+    `packets`: rid -> what was written for it; `places`: rid -> those of the records of its topic.
     """
 
     topology: Topology
@@ -198,6 +205,8 @@ class PureHub:
     requested_resumes: list[str] = field(default_factory=list)
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
+    packets: dict[int, list[Packet]] = field(default_factory=lambda: defaultdict(list))
+    places: dict[int, list[FeedPlace]] = field(default_factory=lambda: defaultdict(list))
     requested_rows: list[RowOrder] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
     requested_releases: list[Release] = field(default_factory=list)
@@ -219,13 +228,27 @@ class PureHub:
             "model",
             ruvs={dataset: Ruv("model") for dataset in self.topology.datasets},
             replicas={s.consumer: ReplicaState(s.consumer) for s in subscriptions},
-            agreements={s.name: AgreementState(s.name, s.consumer) for s in subscriptions},
+            agreements={
+                s.name: AgreementState(
+                    s.name, s.consumer, feed=PacketFeed() if s.is_by_packets else None
+                )
+                for s in subscriptions
+            },
         )
 
     # -- topics -----------------------------------------------------------------------------
 
-    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
-        """Append a record to a replica's topic."""
+    def send(
+        self,
+        rid: int,
+        session: str | None,
+        record: Record,
+        time_ms: int,
+        place: FeedPlace | None = None,
+    ) -> None:
+        """Append a record to a replica's topic; `place`: the one of its outbox, by a packet."""
+        if place is not None:
+            self.places[rid].append(place)
         found = self._check(rid, session, record, self.writes)
         is_uncarried = found.reason is not None and found.reason.is_uncarried
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
@@ -245,6 +268,10 @@ class PureHub:
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         return self.sent[rid]
+
+    def packets_to(self, rid: int) -> Sequence[Packet]:
+        """Every packet that was written for this consumer, from the first."""
+        return self.packets[rid]
 
     # -- batches ----------------------------------------------------------------------------
 
@@ -436,8 +463,28 @@ class PureHub:
         interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
         return any(
             wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
+            if agreement.feed is None
+            else self._wants_export(agreement, agreement.feed, now_ms)
             for agreement in self.state.agreements.values()
         )
+
+    def _wants_export(self, agreement: AgreementState, feed: PacketFeed, now_ms: int) -> bool:
+        every_ms = self.topology.subscriptions[agreement.name].packet_every_ms
+        if every_ms is None or agreement.is_retired:
+            return False
+        ends = {rid: len(topic) for rid, topic in self.topics.items()}
+        is_stopped = self.state.replicas[agreement.consumer].is_stopped
+        place = None if is_stopped else self._places(ends).get(agreement.name)
+        return wants_export(agreement, feed, self.state.hub_epoch, now_ms, every_ms, place)
+
+    def _places(self, ends: Mapping[int, int]) -> dict[str, FeedPlace]:
+        """Agreement -> the place of the last record of its consumer before these ends."""
+        fed = [one for one in self.topology.subscriptions.values() if one.is_by_packets]
+        return {
+            one.name: self.places[one.consumer][end - 1]
+            for one in fed
+            if (end := ends.get(one.consumer, 0))
+        }
 
     def restart(self, now_ms: int) -> None:
         """Finish the plan that was left; without one, publish the last batch again."""
@@ -475,7 +522,9 @@ class PureHub:
         self.plan, self.up, self.is_standing = None, True, False
 
     def _sent_positions(self) -> list[SentPosition]:
-        sent = (one for topic in self.sent.values() for one in topic if isinstance(one, Update))
+        by_packets = (p.records for there in self.packets.values() for p in there)
+        topics = chain(self.sent.values(), by_packets)
+        sent = (one for topic in topics for one in topic if isinstance(one, Update))
         return [SentPosition(one.generation, one.hub_epoch) for one in sent]
 
     def is_up(self) -> bool:
@@ -537,6 +586,7 @@ class PureHub:
             plan.clock_ms,
             nudged=False,
             marks=self._marks,
+            places=self._places(plan.ends),
         )
         aborts = [AbortTransaction(csn, behind) for csn in plan.aborts]
         return decide(
@@ -625,9 +675,13 @@ class PureHub:
         """Send what the last committed batch decided; sent again it has the same ids."""
         self.undelivered = ()
         for answer in stop_answers(before, self.state):
-            self.sent[self.state.agreements[answer.agreement].consumer].append(answer)
+            agreement = self.state.agreements[answer.agreement]
+            if agreement.feed is None:
+                self.sent[agreement.consumer].append(answer)
         for name, to_send in self.state.to_send.items():
             agreement = self.state.agreements[name]
+            if agreement.feed is not None:
+                continue
             if agreement.consumer in self.refusing:
                 self.undelivered = (*self.undelivered, name)
                 continue
@@ -635,6 +689,43 @@ class PureHub:
                 self.sent[agreement.consumer].append(update)
                 self._at(FaultPoint.BETWEEN_CHUNKS)
             self._at(FaultPoint.BETWEEN_AGREEMENTS)
+
+        self._write_packets()
+
+    def _write_packets(self) -> None:
+        """Write what the last committed batch exports; written again it is the same."""
+        written = [self._packet(self.state.agreements[name]) for name in self.state.exported]
+        if written:
+            self._at(FaultPoint.AFTER_MARKERS)
+        for packet in written:
+            name, there = packet.header.name, self.packets[packet.header.rid]
+            if any(one.header.name == name and one != packet for one in there):
+                raise AssertionError(f"{name} is written in two ways")
+            there.append(packet)
+            self._at(FaultPoint.BETWEEN_PACKETS)
+
+    def _packet(self, agreement: AgreementState) -> Packet:
+        to_send, feed = self.state.to_send.get(agreement.name), agreement.feed
+        assert feed is not None
+        answers = [a for a in stop_answers(None, self.state) if a.agreement == agreement.name]
+        updates = self.batch_of(agreement, to_send) if to_send else []
+        got = None if feed.got is None else Got(feed.got.outbox, feed.got.place, feed.csn)
+        header = UpdatesHeader(
+            self.state.replicageneration,
+            HUB_RID,
+            agreement.name,
+            agreement.consumer,
+            self.state.generation,
+            agreement.session,
+            feed.number,
+            {},
+            {},
+            to_send.prev if to_send else None,
+            to_send.to if to_send else None,
+            got,
+            content=Content(len(answers) + len(updates)),
+        )
+        return Packet(header, (*answers, *updates))
 
     def _marks(self, after: int) -> list[EpochMark]:
         """The hub epochs above this one, each with the rows that no earlier one of them has."""

@@ -11,14 +11,13 @@ from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Item, RangeItem, Reason, Update
+from tests.model.post import Post
 from tests.model.replica import Replica, row_of, value_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
-from tests.model.world import World, topology
+from tests.model.world import ALL_EPOCHS, World, topology
 
 HUB = "the hub"
 LATER = " joins later"
-ALL_EPOCHS = 1_000_000
-"""More hub epochs than any story has."""
 
 
 def run(story: Story, line: str) -> None:
@@ -51,6 +50,8 @@ def given(story: Story, names: str) -> None:
     """`given r1 r2 r3`: replicas that know each other; `r1(numbered)` gives its changes opnos.
 
     The database of `r1(unique)` lets one row stand in each table: all have the same email.
+
+    `r1(packets)` is not reached by Kafka.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
@@ -87,8 +88,16 @@ def given(story: Story, names: str) -> None:
                 forbidden.append((name, what))
             else:
                 hidden.append((name, what))
-    made = topology(list(replicas.values()), functions or None, hidden, on_refused=on_refused)
-    story.world = World(replicas, story.make(made))
+    by_packets = [word[1] for word in words if word and "(packets)" in word[2]]
+    made = topology(
+        list(replicas.values()),
+        functions or None,
+        hidden,
+        on_refused=on_refused,
+        by_packets=by_packets,
+    )
+    posts = {name: Post() for name in by_packets}
+    story.world = World(replicas, story.make(made), posts=posts)
     for name, who in forbidden:
         story.world.hub.may_write(replicas[who].rid, name, is_allowed=False)
     story.world.run_until_quiet()
@@ -380,6 +389,84 @@ def says_hello(story: Story, replica: str) -> None:
 def says_hello_of_another(story: Story, replica: str) -> None:
     """The same, with a position in another initial load."""
     story.world.hello(replica, ruv=Ruv("another"))
+
+
+# -- packets --------------------------------------------------------------------------------
+
+
+@sentence("{replica} exports")
+def exports(story: Story, replica: str) -> None:
+    """Its agent makes a packet of what it has published since the last one."""
+    story.world.export(replica)
+
+
+@sentence("the packets of {replica} arrive")
+def packets_of_arrive(story: Story, replica: str) -> None:
+    """At the hub, which imports those that continue what it has."""
+    story.world.carry_up(replica)
+
+
+@sentence("the packets to {replica} arrive")
+def packets_to_arrive(story: Story, replica: str) -> None:
+    """In its bay, where they are applied or wait."""
+    story.world.carry_down(replica)
+
+
+@sentence("the next packet of {replica} is lost")
+def packet_of_is_lost(story: Story, replica: str) -> None:
+    """The oldest that is under way to the hub."""
+    post = story.world.posts[replica]
+    del post.up[0]
+    post.was_lost = True
+
+
+@sentence("the next packet to {replica} is lost")
+def packet_to_is_lost(story: Story, replica: str) -> None:
+    """The oldest that is under way to the replica."""
+    post = story.world.posts[replica]
+    post.fetch(story.world.hub.packets_to(story.replica(replica).rid))
+    del post.down[0]
+    post.was_lost = True
+
+
+@sentence("the packets of {replica} are swapped")
+def packets_of_are_swapped(story: Story, replica: str) -> None:
+    """The last that was sent arrives first; what is behind a hole waits."""
+    post = story.world.posts[replica]
+    late, post.up = post.up[:-1], post.up[-1:]
+    story.world.carry_up(replica)
+    post.up = late
+
+
+@sentence("the packets to {replica} are swapped")
+def packets_to_are_swapped(story: Story, replica: str) -> None:
+    """The last that was written arrives alone, before the others."""
+    post = story.world.posts[replica]
+    post.fetch(story.world.hub.packets_to(story.replica(replica).rid))
+    late, post.down = post.down[:-1], post.down[-1:]
+    post.arrive()
+    post.down = late
+
+
+@sentence("the packets of {replica} are doubled")
+def packets_of_are_doubled(story: Story, replica: str) -> None:
+    """Each arrives twice."""
+    post = story.world.posts[replica]
+    post.up *= 2
+
+
+@sentence("the packets to {replica} are doubled")
+def packets_to_are_doubled(story: Story, replica: str) -> None:
+    """Each arrives twice."""
+    post = story.world.posts[replica]
+    post.fetch(story.world.hub.packets_to(story.replica(replica).rid))
+    post.down *= 2
+
+
+@sentence("{replica} sends what was lost again, and so does the hub")
+def lost_again(story: Story, replica: str) -> None:
+    """`chepoch --actual` on either side, by what they know of each other."""
+    story.world.send_lost_again(replica)
 
 
 # -- the hub --------------------------------------------------------------------------------

@@ -507,6 +507,28 @@ class Replica:
         hello = self.position.hello(max(known, default=None), lost=bool(lost))
         return session, replace(hello, snapshot=self.named_snapshot)
 
+    def resume(self, topic: Sequence[Record]) -> bool:
+        """Go on in the session in force, which lasts over restarts; False: it needs a new one.
+
+        What its outbox holds of transactions that are not there any more is aborted.
+        """
+        changes = [record for record in topic if isinstance(record, Change)]
+        closed = {record.prim_csn for record in topic if isinstance(record, Commit | Abort)}
+        whole = [one for one in changes if one.prim_csn is None or one.prim_csn in closed]
+        there = self._own_changes()
+        lost = {one.csn for one in whole if (one.csn, one.content) not in there} - self.forgiven
+        told = max((one.epoch + 1 for one in topic if isinstance(one, Applied | Hello)), default=0)
+        if lost or self.is_emptied or told > self.epoch or self.snapshot is not None:
+            return False
+        self.is_up, self.is_ended, self.is_told_to_stop = True, False, False
+        self._move_past(changes)
+        here = {transaction.primary for transaction in self.open.values()} | self.done
+        left = {one.prim_csn: None for one in changes if one.prim_csn is not None}
+        for prim_csn in left:
+            if prim_csn not in closed | here:
+                self.journal.append(Line(Abort(prim_csn)))
+        return True
+
     @property
     def named_snapshot(self) -> str | None:
         """The snapshot whose end is not known to be in its topic."""

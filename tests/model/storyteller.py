@@ -121,6 +121,19 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
+FEEDS = {
+    **AWAY,
+    **LOSES,
+    "export": 6,
+    "carry_up": 6,
+    "carry_down": 6,
+    "lose_packet": 4,
+    "double_packets": 2,
+    "swap_packets": 3,
+    "send_lost_again": 2,
+}
+"""The same with a replica that is fed by packets, which are lost, doubled and swapped."""
+
 EVERYTHING = {
     **LOSES,
     **REORDERS,
@@ -164,6 +177,7 @@ class Plot:
     tables: str = ""
     unique: frozenset[str] = frozenset()
     joins: bool = False
+    by_packets: bool = False
 
 
 def random_steps(
@@ -207,13 +221,14 @@ def plots(
     unique: bool = False,
     acts: bool = False,
     joins: bool = False,
+    by_packets: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
-    replica joins later.
+    replica joins later. `by_packets`: Kafka does not reach it.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -226,6 +241,7 @@ def plots(
         draw(tables(acts=acts)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
         joins,
+        by_packets,
     )
 
 
@@ -243,6 +259,7 @@ class Storyteller:
         """Run a story to its end; the world after every step."""
         marks = {name: "(unique)" * (name in plot.unique) for name in REPLICAS}
         marks["r2"] += "(numbered)" * plot.numbered
+        marks["r3"] += "(packets)" * plot.by_packets
         named = [name + mark for name, mark in marks.items()]
         later = f"; {named.pop()} joins later" if plot.joins else ""
         self.add_sentence(f"given {' '.join(named)}{later}{plot.tables}")
@@ -442,6 +459,8 @@ class Storyteller:
 
     def repeat(self, replica: str, _: str, number: int) -> None:
         """The broker delivers one of the last records once more."""
+        if replica in self.world.posts:  # an outbox repeats nothing
+            return
         received = self.world.received[replica]
         place = len(received) - number
         if place < self.world.begins.get(replica, 0):
@@ -669,6 +688,50 @@ class Storyteller:
         self.add_sentence(f"the hub finds that the topic of {replica} may be written")
         if number == 1:
             self.refuse_sent(replica, "", 0)
+
+    def export(self, replica: str, _: str, __: int) -> None:
+        """An agent makes a packet."""
+        if replica in self.world.posts:
+            self.add_sentence(f"{replica} exports")
+
+    def carry_up(self, replica: str, _: str, __: int) -> None:
+        """The packets of a replica come to the hub."""
+        if replica in self.world.posts:
+            self.add_sentence(f"the packets of {replica} arrive")
+
+    def carry_down(self, replica: str, _: str, __: int) -> None:
+        """The packets of the hub come to a replica."""
+        if replica in self.world.posts:
+            self.add_sentence(f"the packets to {replica} arrive")
+
+    def lose_packet(self, replica: str, _: str, number: int) -> None:
+        """The oldest that is under way is lost."""
+        if way := self._way(replica, number):
+            self.add_sentence(f"the next packet {way} {replica} is lost")
+
+    def double_packets(self, replica: str, _: str, number: int) -> None:
+        """All that are under way arrive twice."""
+        if way := self._way(replica, number):
+            self.add_sentence(f"the packets {way} {replica} are doubled")
+
+    def swap_packets(self, replica: str, _: str, number: int) -> None:
+        """The last that is under way arrives before the others."""
+        if way := self._way(replica, number):
+            self.add_sentence(f"the packets {way} {replica} are swapped")
+
+    def _way(self, replica: str, number: int) -> str | None:
+        """To or of a replica, if a packet is under way there."""
+        post = self.world.posts.get(replica)
+        if post is None:
+            return None
+        written = self.world.hub.packets_to(self.replica(replica).rid)
+        is_down = post.down or post.fetched < len(written)
+        return ("of" if post.up else None) if number % 2 else ("to" if is_down else None)
+
+    def send_lost_again(self, replica: str, _: str, __: int) -> None:
+        """Operators on both sides send again what the other has not."""
+        if replica in self.world.posts:
+            self.add_sentence(f"{replica} sends what was lost again, and so does the hub")
 
     def pause(self, replica: str, _: str, __: int) -> None:
         """An operator pauses a consumer."""

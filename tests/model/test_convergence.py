@@ -20,6 +20,7 @@ from tests.model.storyteller import (
     CLOCKS,
     EMPTIES,
     EVERYTHING,
+    FEEDS,
     FORBIDDEN,
     GOOD,
     JOINS,
@@ -201,6 +202,13 @@ def test_replicas_converge_though_who_is_away_loses_state(plot: Plot) -> None:
 @given(plots(JOINS, several=True, unique=True, joins=True))
 def test_replicas_converge_though_one_joins_with_rows(plot: Plot) -> None:
     """Rows that others have are adopted or in conflict; nothing is sent back as an echo."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(FEEDS, several=True, by_packets=True))
+def test_replicas_converge_though_one_is_fed_by_packets(plot: Plot) -> None:
+    """Which are lost, doubled and swapped, over restarts of agent and hub."""
     hold(plot, AT_REST)
 
 

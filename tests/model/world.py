@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from checkpoints.commit.faults import FaultPoint
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
+from streaming.core.matrix.packets import Place
 from streaming.core.model.change import Change
 from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
@@ -18,6 +19,7 @@ from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Goodbye, Heartbeat, Record, Update
 from streaming.core.state.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
+from tests.model.post import Post
 from tests.model.renumber import renumber
 from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of
 
@@ -29,7 +31,12 @@ A page of a resync has one row and takes a round, so that each row may take one 
 
 ROUND_S = 10
 
+PACKET_EVERY_MS = 1
+"""So a batch exports a packet whenever there is something to say."""
+
 NEVER_MS = 10**12
+ALL_EPOCHS = 1_000_000
+"""More hub epochs than any story has."""
 AWAY = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.SILENT}"
 
 
@@ -58,11 +65,13 @@ def topology(
     page_items: int = 3,
     ack_timeout_ms: int = NEVER_MS,
     on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
+    by_packets: Collection[str] = (),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
     `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
+    `by_packets`: the replicas that Kafka does not reach.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
@@ -76,7 +85,10 @@ def topology(
     }
     subscriptions = {
         r.name: Subscription(
-            r.name, r.rid, frozenset(name for name in tables if (name, r.name) not in hidden)
+            r.name,
+            r.rid,
+            frozenset(name for name in tables if (name, r.name) not in hidden),
+            PACKET_EVERY_MS if r.name in by_packets else None,
         )
         for r in replicas
     }
@@ -104,7 +116,8 @@ class World:
     `told`: replica -> the lines that it had not published when its agent last said how many.
     `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica
     -> where its topic begins, if records were. `renumbered`: replica -> the CSNs that its agent
-    gave instead of others, by the clock that its records have.
+    gave instead of others, by the clock that its records have. `posts`: of the replicas that Kafka
+    does not reach; their topics in `received` are what stands in their outboxes.
     """
 
     replicas: Mapping[str, Replica]
@@ -116,6 +129,7 @@ class World:
     lost: set[tuple[str, str]] = field(default_factory=set)
     begins: dict[str, int] = field(default_factory=dict)
     renumbered: dict[str, set[str]] = field(default_factory=dict)
+    posts: dict[str, Post] = field(default_factory=dict)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -164,8 +178,14 @@ class World:
     def send(self, replica: str, session: str | None, record: Record) -> None:
         """Append a record to a replica's topic."""
         self.received.setdefault(replica, []).append((session, record))
+        if replica not in self.posts:
+            self._send(replica, session, record)
+
+    def _send(
+        self, replica: str, session: str | None, record: Record, place: Place | None = None
+    ) -> None:
         one = self.replicas[replica]
-        self.hub.send(one.rid, session, record, (self.now_s + one.dated_s) * 1000)
+        self.hub.send(one.rid, session, record, (self.now_s + one.dated_s) * 1000, place)
 
     def publish(self, replica: str, lines: Sequence[Line]) -> None:
         """Publish lines of the journal, in this order."""
@@ -213,8 +233,16 @@ class World:
         return new
 
     def hello(self, replica: str, *, ruv: Ruv | None = None) -> None:
-        """Start a session of this replica's agent; `ruv`: another one than its database has."""
+        """Start a session of this replica's agent; `ruv`: another one than its database has.
+
+        One that is fed by packets goes on in its session, unless it lost something, or has to.
+        """
         topic = [record for _, record in self.received.get(replica, [])]
+        post = self.posts.get(replica)
+        if post is not None:
+            if post.answered and ruv is None and self.replicas[replica].resume(topic):
+                return
+            post.answered = True
         session, hello = self.replicas[replica].hello(topic)
         hello = replace(hello, unpublished=self._counted(replica))
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
@@ -242,12 +270,64 @@ class World:
     def apply(self, replica: str, at_most: int | None = None) -> bool:
         """Let a replica read records of its updates topic; return whether it read one."""
         one = self.replicas[replica]
+        if replica in self.posts:
+            return self._apply_packets(one, self.posts[replica], at_most)
         taken = 0
         while at_most is None or taken < at_most:
             if not one.receive(self.hub.updates(one.rid), self.now_s):
                 break
             taken += 1
         return taken > 0
+
+    def _apply_packets(self, one: Replica, post: Post, at_most: int | None) -> bool:
+        """Apply packets that are there, as far as no lock and no new session stands in the way."""
+        taken = 0
+        while one.is_up and (at_most is None or taken < at_most):
+            packet = post.next_packet(one.position)
+            if packet is None:
+                break
+            one.inbox = 0
+            while one.receive(packet.records, self.now_s):
+                pass
+            if not one.is_up:
+                post.answered = False
+            if one.is_up and one.inbox < len(packet.records):
+                break  # a row is locked
+            if packet in post.bay:
+                post.bay.remove(packet)
+            taken += 1
+        return taken > 0
+
+    # -- packets ----------------------------------------------------------------------------
+
+    def carry_down(self, replica: str) -> None:
+        """Bring the hub's packets to a replica."""
+        post, rid = self.posts[replica], self.replicas[replica].rid
+        post.fetch(self.hub.packets_to(rid))
+        post.arrive()
+
+    def carry_up(self, replica: str) -> None:
+        """Bring a replica's packets to the hub, whose importer takes what continues its topic."""
+        post = self.posts[replica]
+        for place in post.importable():
+            session, record = self.received[replica][place]
+            self._send(replica, session, record, Place(f"outbox of {replica}", place + 1))
+            post.imported = place + 1
+
+    def export(self, replica: str) -> None:
+        """Have a replica make a packet of what stands in its outbox."""
+        self.posts[replica].export(len(self.received.get(replica, ())))
+
+    def has_all(self, replica: str) -> bool:
+        """Return whether the hub's topic has all that a replica has published."""
+        post = self.posts.get(replica)
+        return post is None or post.imported == len(self.received.get(replica, ()))
+
+    def send_lost_again(self, replica: str) -> None:
+        """`chepoch --actual` on either side: all behind the other's own word is sent again."""
+        post = self.posts[replica]
+        post.was_lost, post.exported = False, post.got
+        self.hub.lower_row(self.replicas[replica].rid, ALL_EPOCHS)
 
     def lose(self, replica: str) -> bool:
         """Let the next record to a replica never come; False: none is on its way."""
@@ -300,11 +380,18 @@ class World:
                 self.hello(name)
             elif self.told.get(name) or self.hub.standing(one.rid).state == AWAY:
                 self.beat(name)
+            if name in self.posts:
+                self.export(name)
+                self.carry_up(name)
         self.take(pages=[*self.replicas])
+        for name, post in self.posts.items():
+            self.carry_down(name)
+            if post.was_lost:
+                self.send_lost_again(name)
         for name in self.replicas:
             self.apply(name)
 
-    def _progress(self) -> list[tuple[int, int, int, bool, str]]:
+    def _progress(self) -> list[tuple[int, int, int, bool, str, int]]:
         """What moves on, by replica; a resync that a command began may have sent nothing yet."""
         return [
             (
@@ -313,6 +400,7 @@ class World:
                 one.inbox,
                 one.is_up,
                 self.hub.standing(one.rid).state,
+                len(self.hub.packets_to(one.rid)),
             )
             for name, one in self.replicas.items()
         ]
