@@ -662,8 +662,15 @@ class Storyteller:
         )
 
     def mark_away(self, replica: str, _: str, __: int) -> None:
-        """A consumer acknowledges nothing in time; its next record brings it back."""
-        if self._state(replica) in ("in_sync", "catching_up", "resync"):
+        """A consumer acknowledges nothing in time; its next record brings it back.
+
+        Packets have no time in which to be acknowledged.
+        """
+        if replica not in self.world.posts and self._state(replica) in (
+            "in_sync",
+            "catching_up",
+            "resync",
+        ):
             self.add_sentence(f"the hub marks {replica} away")
 
     def refuse_sent(self, replica: str, _: str, __: int) -> None:
