@@ -206,9 +206,13 @@ class AgreementState:
         return replace(gone, behind_ms=0, away_ms=at_ms, resync=None)
 
     def resyncing(self, held: CoveredPosition, at_ms: int) -> "AgreementState":
-        """The agreement when a resync begins with this batch, from what its consumer has."""
+        """The agreement when a resync begins with this batch, from what its consumer has.
+
+        The packet before may be lost, so the first page of a resync by packets continues that too.
+        """
         new = Resync(None, held, at_ms)
-        return replace(self, status=AgreementStatus.RESYNC, detail="", behind_ms=0, resync=new)
+        known = self if self.feed is None else self.sent_again()
+        return replace(known, status=AgreementStatus.RESYNC, detail="", behind_ms=0, resync=new)
 
     def resynced(self) -> "AgreementState":
         """The agreement when its consumer has acknowledged the last page of a resync."""
