@@ -52,8 +52,16 @@ class TopicsInMemory:
     logs: dict[str, list[tuple[str, bytes, int]]] = field(default_factory=lambda: defaultdict(list))
     refusing: set[str] = field(default_factory=set)
 
-    def send(self, topic: str, key: str, value: bytes, time_ms: int = 0) -> int:
+    def send(
+        self,
+        topic: str,
+        key: str,
+        value: bytes,
+        time_ms: int = 0,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> int:
         """Write one record; its offset."""
+        assert not headers, "nobody here is fed by packets"
         self.logs[topic].append((key, value, time_ms))
         return len(self.logs[topic]) - 1
 

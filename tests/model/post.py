@@ -1,4 +1,4 @@
-"""The post of a replica that Kafka does not reach: packets both ways, which are lost, doubled, late.
+"""The post of a replica that Kafka does not reach: packets both ways, lost, doubled or late.
 
 What a packet is to the replica, and from where the hub goes on, is decided by the product's own
 rules; what the post does to packets is up to the story.
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.packets.arrived import Arrival, ArrivedPacket
-
 from connectors.packets.header import UpdatesHeader
 from streaming.core.delivery.consumer import Position
 from streaming.core.records.record import Stopped, Update

@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,14 @@ from checkpoints.root import local_folder
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
+from connectors.kafka.placed_records import headers_of
 from connectors.kafka.topics import ensure_topics
+from connectors.packets.format import packet_files, read_updates
+from connectors.packets.header import PacketKind
 from streaming.cli.command import append_command
 from streaming.config.config import Config
 from streaming.config.sources.load import load
+from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import CommandName, ResyncOrder, RowOrder
 from streaming.core.model.errors import StateError
@@ -31,7 +35,7 @@ from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import PacketMarker, Reason, Record, Stopped, Update
-from streaming.core.state.topology import Topology
+from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.resync import PlannedPage
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.consumers.level import hub_level
@@ -46,9 +50,12 @@ from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
+from tests.model.post import Packet
 
 RECORD_BYTES = 20_000
 PREPARED_S = 300.0
+PACKETS = "packets"
+"""The folder of packets, in the hub's."""
 
 
 @dataclass(slots=True)
@@ -71,9 +78,12 @@ class RealHub:
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
     is_cut: bool = False
     is_standing: bool = False
+    places: dict[str, list[Place]] = field(default_factory=dict)
+    plans: int = 0
 
     def __post_init__(self) -> None:
         """Configure it, make its topics, start it."""
+        (self.folder / PACKETS).mkdir()
         self._configure()
         self.tables = StateStore(self.config.hub.state)
         names = [s.name for s in self.topology.subscriptions.values()]
@@ -109,7 +119,7 @@ class RealHub:
                 ),
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
-                    f"tables = {sorted(s.tables)}"
+                    f"tables = {sorted(s.tables)}{_packets_text(s)}"
                     for s in subscriptions
                 ),
             ]
@@ -117,11 +127,35 @@ class RealHub:
 
     # -- topics -----------------------------------------------------------------------------
 
-    def send(self, rid: int, session: str | None, record: Record, time_ms: int) -> None:
-        """Append a record to a replica's topic."""
-        topic = self._changes(rid)
-        offset = self.ends.send(topic, str(rid), wire.encode(session or "", record), time_ms)
-        self.ended_at[topic] = offset + 1
+    def send(
+        self,
+        rid: int,
+        session: str | None,
+        record: Record,
+        time_ms: int,
+        place: Place | None = None,
+    ) -> None:
+        """Append a record to a replica's topic, as an agent or the importer of packets does."""
+        topic, value = self._changes(rid), wire.encode(session or "", record)
+        headers = headers_of(place) if place else ()
+        self.ended_at[topic] = self.ends.send(topic, str(rid), value, time_ms, headers) + 1
+        if place is not None:
+            self.places.setdefault(topic, []).append(place)
+
+    def packets_to(self, rid: int) -> Sequence[Packet]:
+        """Every packet that was written for this consumer, from the first."""
+        folder = self.folder / PACKETS
+        found = map(read_updates, packet_files(folder, PacketKind.UPDATES))
+        mine = [one for one in found if one.header.rid == rid]
+        return [
+            Packet(one.header, tuple(_answers(one.records())))
+            for one in sorted(mine, key=lambda one: (one.header.generation, one.header.number))
+        ]
+
+    def _place_at(self, topic: str, offset: int) -> Place | None:
+        """What the importer knows of the records that packets brought."""
+        known = self.places.get(topic, [])
+        return known[offset - 1] if 0 < offset <= len(known) else None
 
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
@@ -158,7 +192,9 @@ class RealHub:
         settings = hub.settings
         looked = [*settings.topics, *settings.updates_topics] if self.is_cut else []
         now = hub.outlets.look(looked)
-        plan = hub.next_plan(to, time.time_ns() // 1_000_000, ordered, now)
+        self.plans += 1  # each a second after the one before, for a packet to be due
+        at_ms = time.time_ns() // 1_000_000 + self.plans * 1_000
+        plan = hub.next_plan(to, at_ms, ordered, now)
         plan = replace(plan, pages=self._pages(hub, pages))
         if hub.is_due(plan):
             try:
@@ -279,6 +315,7 @@ class RealHub:
         try:
             self.service = Service(self.config, self.spark, self._at)
             self.service.source.options |= {"kafka.group.id": self.prefix}  # consumers are kept
+            self.service.hub.place_at = self._place_at
         except StateError as error:
             self.is_standing = "slackwater recover" in str(error)
             if not self.is_standing:
@@ -455,6 +492,18 @@ class RealHub:
 
     def _changes(self, rid: int) -> str:
         return self.config.changes_topic(self._name(rid))
+
+
+def _packets_text(subscription: Subscription) -> str:
+    by_packets = f'\npackets = "{PACKETS}"\npacket_every_s = 1'
+    return by_packets if subscription.is_by_packets else ""
+
+
+def _answers(values: Iterable[bytes]) -> Iterator[Update | Stopped]:
+    for value in values:
+        answer = wire.decode_answer(value)
+        if not isinstance(answer, PacketMarker):
+            yield answer
 
 
 def _table_text(table: Table) -> str:

@@ -289,9 +289,9 @@ class World:
             one.inbox = 0
             while one.receive(packet.records, self.now_s):
                 pass
-            if not one.is_up:
-                post.answered = False
-            if one.is_up and one.inbox < len(packet.records):
+            is_greeting = not one.is_up
+            post.answered = not is_greeting
+            if one.inbox < len(packet.records) and not is_greeting:
                 break  # a row is locked
             if packet in post.bay:
                 post.bay.remove(packet)
