@@ -195,7 +195,7 @@ class RealHub:
         self.plans += 1  # each a second after the one before, for a packet to be due
         at_ms = time.time_ns() // 1_000_000 + self.plans * 1_000
         plan = hub.next_plan(to, at_ms, ordered, now)
-        plan = replace(plan, pages=self._pages(hub, pages))
+        plan = replace(plan, pages=self._pages(hub, pages, at_ms))
         if hub.is_due(plan):
             try:
                 process(hub, plan, self._service().planned)
@@ -203,7 +203,7 @@ class RealHub:
             except HubKilledError:
                 self._close()
 
-    def _pages(self, hub: Hub, rids: Collection[int]) -> tuple[PlannedPage, ...]:
+    def _pages(self, hub: Hub, rids: Collection[int], at_ms: int) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers; those that have one are waited for."""
         agreements = hub.state.agreements
         due = [n for n, a in agreements.items() if a.consumer in rids and hub.state.takes_page(a)]
@@ -211,7 +211,7 @@ class RealHub:
         while True:
             hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
             sorting = [one for name in due for one in hub.resyncs.work[name].sorting.values()]
-            found = tuple(page for page in hub.resyncs.due(hub.state, 0) if page.agreement in due)
+            found = tuple(p for p in hub.resyncs.due(hub.state, at_ms) if p.agreement in due)
             if len(found) == len(due) and all(one.done() for one in sorting):
                 return found
             assert time.monotonic() < deadline_s, f"no page of {due} is prepared"
