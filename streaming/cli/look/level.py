@@ -173,6 +173,9 @@ def _show_lagging(found: HubLevel) -> None:
             if not one.has_all
         ),
     )
+    for one in found.agreements:
+        if one.packets is not None and not one.has_all:
+            write_sentence(f"packets: {one.consumer} answers by packets; {one.packets.text}")
 
 
 def _show_differing(found: HubLevel) -> None:

@@ -10,6 +10,7 @@ from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.consumers.lag import Lag, lags
+from streaming.facts.consumers.packets import PacketSummary, packet_summary
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.unsettled import Unsettled, unread_records, unsettled
 from streaming.facts.freshness import as_read, freshness, late_text
@@ -29,6 +30,7 @@ class AgreementLevel:
     """A Lag for output: `lacking` holds the names of the replicas.
 
     `has_all`: its consumer has acknowledged all that the hub has; `level`: all that was written.
+    `packets`: of a consumer that is sent packets.
     """
 
     name: str
@@ -39,6 +41,7 @@ class AgreementLevel:
     acked_covers: int
     lag_epochs: int
     lacking: tuple[str, ...]
+    packets: PacketSummary | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,11 @@ def hub_level(
     )
     of_each = lags(config, reader)
     is_level = open_.is_only_unnamed and all(lag.has_all for lag in of_each)
-    agreements = tuple(_agreement(lag, open_, names_of(config)) for lag in of_each)
+    known = reader.commit.state.agreements if reader.commit else {}
+    agreements = tuple(
+        _agreement(lag, open_, names_of(config), packet_summary(known.get(lag.agreement), now_s))
+        for lag in of_each
+    )
     return HubLevel(
         level=is_level and not unnamed,
         apart=is_level and bool(unnamed),
@@ -140,7 +147,9 @@ def hub_level(
     )
 
 
-def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> AgreementLevel:
+def _agreement(
+    lag: Lag, open_: Unsettled, names: Mapping[int, str], packets: PacketSummary | None
+) -> AgreementLevel:
     return AgreementLevel(
         lag.agreement,
         lag.consumer,
@@ -150,6 +159,7 @@ def _agreement(lag: Lag, open_: Unsettled, names: Mapping[int, str]) -> Agreemen
         lag.acked_covers,
         lag.epochs,
         tuple(names.get(rid, str(rid)) for rid in lag.lacking),
+        packets,
     )
 
 

@@ -6,38 +6,17 @@ from dataclasses import dataclass
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.delivery.recovery_point import Delays
-from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
 from streaming.facts.consumers.delays import OriginDelay, delays_now, origin_delays
 from streaming.facts.consumers.lag import lags
+from streaming.facts.consumers.packets import PacketSummary, packet_summary
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.consumers.unsettled import Unsettled
 from streaming.facts.status.recorded import RecordedFacts
-
-
-@dataclass(frozen=True, slots=True)
-class PacketSummary:
-    """The last packet of an agreement; `number` 0: none was exported. Ages in seconds.
-
-    `got`: up to which place of its outbox the hub had the replica's records then.
-    """
-
-    number: int
-    exported_age_s: float | None
-    got: int
-
-    @property
-    def text(self) -> str:
-        """What was exported last, for people."""
-        if self.exported_age_s is None:
-            return "no packet was exported yet"
-        age = as_age(self.exported_age_s)
-        return f"packet {self.number} was exported {age}, with {as_count(self.got, 'record')} got"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +82,10 @@ def agreement_summaries(
                 delays=origin_delays(delays, rids[lag.consumer], recorded.names),
                 level=open_.is_level(lag),
                 resync=resync,
-                packets=_packets(known.feed, now_s) if known and known.feed else None,
+                packets=packet_summary(known, now_s),
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))
-
-
-def _packets(feed: PacketFeed, now_s: float) -> PacketSummary:
-    age_s = round(now_s - feed.exported_ms / 1000, 3) if feed.exported_ms else None
-    return PacketSummary(feed.number, age_s, feed.got.place if feed.got else 0)
 
 
 def _remedy(known: AgreementState | None, resync: ConsumerResync | None) -> str | None:

@@ -75,6 +75,7 @@ class PacketImporter:
     waiting: dict[Path, WaitingPacket] = field(default_factory=dict)
     imported: int = 0
     _faults: dict[str, str] = field(default_factory=dict)
+    _found_now: dict[str, str] = field(default_factory=dict)
     _sink: UpdatesSink | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -92,7 +93,8 @@ class PacketImporter:
         self._stopped.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)
-        self._give_up_sink()
+        if self._thread is None or not self._thread.is_alive():
+            self._give_up_sink()
 
     def place_at(self, topic: str, offset: int) -> Place | None:
         """The place of the last record before an offset of a topic; None: none is known there."""
@@ -101,10 +103,11 @@ class PacketImporter:
     @property
     def problems(self) -> dict[str, str]:
         """What keeps packets from being taken, by a person's help -> what to do."""
-        folders = {f"packets in {one} are not taken": why for one, why in [*self._faults.items()]}
+        faults = self._faults
+        folders = {f"packets in {one} are not taken": why for one, why in faults.items()}
         files = {
             f"packet {path} is not taken": one.why
-            for path, one in [*self.waiting.items()]
+            for path, one in list(self.waiting.items())
             if one.is_problem
         }
         return folders | files
@@ -115,11 +118,16 @@ class PacketImporter:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self.take_all()
+            try:
+                self.take_all()
+            except Exception as error:
+                LOG.exception("packets are not taken")
+                self._faults = {"any folder": f"{error!r}: the hub's log has more; it tries again"}
             self._stopped.wait(EVERY_S)
 
     def take_all(self) -> None:
         """Look into every folder once, and take what may be taken."""
+        self._found_now = {}
         for fed in self._fed:
             if fed.places.read_to is None:
                 self._found(fed)
@@ -127,22 +135,25 @@ class PacketImporter:
         for folder in {one.replica.folder for one in self._fed}:
             there |= self._take_from(folder)
         self.waiting = {path: one for path, one in self.waiting.items() if path in there}
+        for place, why in self._found_now.items():
+            if self._faults.get(place) != why:
+                LOG.warning("packets in %s are not taken: %s; the hub tries again", place, why)
+        self._faults = self._found_now
 
     def _found(self, fed: FedTopic) -> None:
         """Find what the topic holds, from where the hub goes on in it."""
         try:
             fed.follow(self.offsets().get(fed.replica.topic, 0))
         except SourceError as error:
-            self._fault(fed.replica.folder, str(error))
+            self._note_fault(fed.replica.folder, str(error))
 
     def _take_from(self, folder: Path) -> set[Path]:
         """Take what the folder holds, again as long as something became due; what it held."""
         try:
             files = packet_files(folder, PacketKind.CHANGES)
         except OSError as error:
-            self._fault(folder, f"packets cannot be read there ({error.strerror or error})")
+            self._note_fault(folder, _unreadable(error))
             return set()
-        self._fault(folder, None)
         left = list(files)
         while left and not self._stopped.is_set():
             taken = [path for path in left if self._is_taken(path, folder)]
@@ -169,9 +180,12 @@ class PacketImporter:
             return False
         except PacketError as error:
             return self._unusable(path, error)
+        except OSError as error:
+            self._note_fault(folder, _unreadable(error))
+            return False
         except (PublishError, SourceError) as error:
             self._give_up_sink()
-            self._fault(path.parent, str(error))
+            self._note_fault(folder, str(error))
             return False
 
     def _decided(self, path: Path, stamp: Stamp, header: ChangesHeader, fed: FedTopic) -> bool:
@@ -236,13 +250,9 @@ class PacketImporter:
         is_copied = is_short and time.monotonic() - since_s < COPIED_S
         return self._waits(path, stamp, str(error), is_problem=not is_copied)
 
-    def _fault(self, folder: Path, why: str | None) -> None:
-        """Note what keeps a folder's packets from being taken, and say so once; None: nothing."""
-        if why is None:
-            self._faults.pop(str(folder), None)
-        elif self._faults.get(str(folder)) != why:
-            self._faults[str(folder)] = why
-            LOG.warning("%s: %s; the hub tries again", folder, why)
+    def _note_fault(self, folder: Path, why: str) -> None:
+        """Note what keeps a folder's packets from being taken in this round."""
+        self._found_now[str(folder)] = why
 
     # -- the connection ---------------------------------------------------------------------
 
@@ -292,6 +302,13 @@ def _refused(header: ChangesHeader, replica: FedReplica, state: HubState) -> str
             " it; to take part again its database starts empty, under another name"
         )
     return None
+
+
+def _unreadable(error: OSError) -> str:
+    return (
+        f"{error.strerror or error}: mount the folder, and give the hub's user the right to read"
+        " its files and to remove them"
+    )
 
 
 def _stamp(path: Path) -> Stamp:

@@ -35,8 +35,8 @@ class PlaceRun(NamedTuple):
 class TopicPlaces:
     """The places in one topic; written by one thread, read by any.
 
-    `read_to`: the offset behind what was read of the topic; None: nothing was. `last`: its last
-    record with a place.
+    `read_to`: the offset behind what was read of the topic; None: nothing was. `last`: the record
+    at the largest place of the last outbox.
     """
 
     read_to: int | None = None
@@ -51,8 +51,17 @@ class TopicPlaces:
                 runs[-1] = runs[-1]._replace(length=runs[-1].length + 1)
             else:
                 runs.append(PlaceRun(record.offset, record.place, 1))
-            self.last = record
+            if self._is_further(record.place):
+                self.last = record
         self.runs, self.read_to = tuple(runs[-KEPT_RUNS:]), read_to
+
+    def _is_further(self, place: Place) -> bool:
+        """Return whether a place is behind the last one, or of a further outbox.
+
+        A producer that was given up may deliver once more what stands there already.
+        """
+        last = self.last.place if self.last is not None else None
+        return last is None or last.outbox != place.outbox or place.place > last.place
 
     def at(self, offset: int) -> Place | None:
         """The place of the last record before an offset; None: none is known there."""

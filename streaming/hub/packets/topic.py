@@ -39,7 +39,10 @@ class FedTopic:
         begin = self.places.read_to
         begin = max(0, first - 1) if begin is None else begin
         found, end = self._read(begin)
-        self.places.note(found, max(begin, end))
+        if end < begin:  # the topic was made anew
+            self.places = TopicPlaces()
+            found, end = self._read(0)
+        self.places.note(found, end)
 
     def digest_at(self, place: int, outbox: str) -> str | None:
         """The digest of the record at a place of this outbox; None: it is not there any more."""
