@@ -252,6 +252,30 @@ def test_what_must_not_be_taken_is_named_and_left(at: Site, spark: SparkSession)
     assert brought(at) == count
 
 
+def test_a_folder_that_is_away_is_named_until_it_is_back(at: Site, spark: SparkSession) -> None:
+    """A disk that is not mounted, or is full, keeps nobody else waiting, and nothing is lost."""
+    a, (c, ends) = at.replicas["a"], fed_of(at)
+    away = ends.folder.with_name("away")
+
+    def named() -> set[str]:
+        problems = at.slackwater("status")["problems"]
+        return {one["what"] for one in problems if str(ends.folder) in one["what"]}
+
+    with at.running(spark) as hub:
+        c.write("k", "1")
+        ends.export()
+        exchange(at, hub)
+        ends.folder.rename(away)
+        a.write("x", "2")
+        hub.waits_for(lambda: len(named()) == 2, "both ways are named")
+        hub.brings(a)
+
+        away.rename(ends.folder)
+        exchange(at, hub)
+        hub.waits_for(lambda: not named(), "nothing is named any more")
+    assert a.rows == c.rows
+
+
 def test_a_retired_replica_brings_nothing_more(at: Site, spark: SparkSession) -> None:
     """Its rid is never given again, so what it wrote since is nobody's."""
     c, ends = fed_of(at)
