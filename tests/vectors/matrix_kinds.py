@@ -15,7 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from checkpoints.reading.reader import open_state
+from connectors.packets.arrived import Arrival, ArrivedPacket
+from connectors.packets.header import Content, UpdatesHeader
 from streaming.config.config import Config
+from streaming.core.delivery.consumer import Position
 from streaming.core.delivery.lack import LogGap, epochs_purged
 from streaming.core.matrix.rows import Span, lacking, moved, raised
 from streaming.core.model.errors import QuestionError
@@ -104,6 +107,32 @@ def _recoverpacket(_: str, given: Input) -> Found:
     return {"error": True} if row is None else {"row_after": row}
 
 
+def _packet_order(_: str, given: Input) -> Found:
+    """With one origin its numbers are hub epochs, so the consumer's rule can be asked."""
+    ((origin, has),) = given["own_row"].items()
+    position = Position("s", last=has, generation=1, answered=True)
+    waiting = {
+        one["name"]: ArrivedPacket(_between(*one[origin]), {1: Path(one["name"])})
+        for one in given["waiting"]
+    }
+    importable = [name for name, one in waiting.items() if one.at(position) is Arrival.NEXT]
+    order = list[str]()
+    while ready := [name for name, one in waiting.items() if one.at(position) is Arrival.NEXT]:
+        order.append(ready[0])
+        position = replace(position, last=waiting[ready[0]].header.last_hub_epoch or 0)
+    return {
+        "importable_now": importable,
+        "import_order": order,
+        "row_after": {origin: position.last},
+    }
+
+
+def _between(first: int, last: int) -> UpdatesHeader:
+    """The header of a packet with these hub epochs."""
+    content = Content(records=last - first + 1)
+    return UpdatesHeader("", 0, "", 0, 1, "s", last, {}, {}, first - 1, last, None, content=content)
+
+
 SITE = "dest"
 
 
@@ -163,5 +192,6 @@ PLAYS: dict[str, Play] = {
     "export_start": _export_start,
     "export_check": _export_check,
     "recoverpacket": _recoverpacket,
+    "packet_order": _packet_order,
 }
 """Kind of case -> what plays it."""
