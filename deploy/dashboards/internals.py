@@ -61,6 +61,12 @@ BOARD = Board(
                     "Hub epochs above the one that every live consumer has.",
                     "max(slackwater_hub_epoch - slackwater_purge_horizon_epoch)",
                 ),
+                stat(
+                    "Packets",
+                    "Packets, or folders of packets, that need a person; `status` names them.",
+                    "max(slackwater_packet_problems)",
+                    look=Look.ALARM,
+                ),
             ),
         ),
         Row(

@@ -222,6 +222,12 @@ HANDLING = Metric(
     ("replica",),
 )
 
+PACKET_PROBLEMS = Metric(
+    "slackwater_packet_problems",
+    "How many packets, or folders of packets, need a person; `slackwater status` names them.",
+    "slackwater_packet_problems > 0",
+)
+
 # -- replicas -------------------------------------------------------------------------------------
 
 REPLICA_STATE = Metric(
@@ -351,7 +357,7 @@ HUB = {
     "Input": (
         *(RECORDS_READ, UNREAD, CHANGES, DUPLICATES, LATE, QUARANTINED, QUARANTINE),
         *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
-        *(PENDING, PENDING_OLDEST, KAFKA_BEHIND),
+        *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, PACKET_PROBLEMS),
     ),
     "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, HANDLING),
     "Agreements": AGREEMENTS,

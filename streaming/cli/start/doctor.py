@@ -16,6 +16,7 @@ from streaming.cli.exit_codes import ExitCode
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, reader_if_any
 from streaming.cli.start.port_check import NO_HUB, NOT_ADMITTED, answer_at
 from streaming.config.config import Config
+from streaming.config.packet_folders import packet_faults
 from streaming.config.rights import HUB, Role, needed_rights, parse_role
 from streaming.config.sources.load import load
 from streaming.core.access.rights import REMEDY, NeededRight, TopicRight, lacking, lacking_text
@@ -62,8 +63,8 @@ def doctor(
 ) -> None:
     """Check Java, configuration, state, disk, clocks, broker and topics; exit 1 if one is wrong.
 
-    Each is a line: in order, or what to do. It also names the hub that answers at the port, and
-    lists a configuration that cannot be used with the rest.
+    Each is a line: in order, or what to do. Folders of packets have one too. It also names the hub
+    that answers at the port, and lists a configuration that cannot be used with the rest.
     """
     found: list[CheckedItem] = []
     for one in checked_items(config, role):
@@ -89,6 +90,8 @@ def checked_items(path: Path, role: str) -> Iterator[CheckedItem]:
     yield CheckedItem("configuration", is_ok=True, text=f"{path} is valid: {', '.join(counts)}")
     yield _checked("state", lambda: _state(config))
     yield _checked("disk", lambda: _disk(config))
+    if config.by_packets:
+        yield _checked("packets", lambda: _packets(config))
     yield _checked("clocks", lambda: _clocks(config))
     yield _checked("schemas", lambda: _schemas(config))
     yield _checked("port", lambda: _port(config))
@@ -139,6 +142,13 @@ def _disk(config: Config) -> str:
     if disk.free < disk.total * FREE_SHARE:
         raise HubError(f"{free}: make room; a hub on a full disk ends")
     return free
+
+
+def _packets(config: Config) -> str:
+    if faults := "; ".join(packet_faults(config)):
+        raise HubError(faults)
+    folders = dict.fromkeys(str(one.packets) for one in config.by_packets.values())
+    return f"{', '.join(folders)} can be read and written"
 
 
 def _clocks(config: Config) -> str:

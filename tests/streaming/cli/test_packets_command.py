@@ -110,6 +110,20 @@ def test_import_refuses_what_no_hub_takes(slackwater: Slackwater, tmp_path: Path
     assert "is not whole" in slackwater("import", str(path)).err
 
 
+def test_doctor_looks_into_the_folders(slackwater: Slackwater, folder: Path) -> None:
+    """A folder that is not mounted looks like a replica that is silent."""
+
+    def line() -> tuple[bool, str]:
+        found = slackwater("doctor", "--json").facts
+        return next((one["is_ok"], one["text"]) for one in found if one["subject"] == "packets")
+
+    assert line() == (True, f"{folder} can be read and written")
+    folder.rmdir()
+    is_ok, text = line()
+    assert not is_ok
+    assert "make it, or mount what it is on" in text
+
+
 @pytest.mark.usefixtures("folder")
 def test_one_that_answers_by_packets_is_behind_by_its_own_word(
     slackwater: Slackwater, state: WrittenState
