@@ -151,7 +151,8 @@ class PacketFedAgent:
                 "outbox %s is new, and the database has published to another one: nothing is"
                 " published before a packet says what the hub has of that; order one at the hub"
                 " (`slackwater export` %s) and bring it into %s; what is written to the database"
-                " meanwhile is kept",
+                " meanwhile is kept; a replica that took part by Kafka before starts anew"
+                " (docs/packets.md, A lost outbox)",
                 *(self.outbox.path, self.sender.replica, self.sender.folder),
             )
         while self.bay.got is None and not stop.wait(LOOK_S):

@@ -43,7 +43,7 @@ class PacketSettings:
         """The folder; ConfigError if there is none."""
         folder = Path(self.folder)
         if not folder.is_dir():
-            raise ConfigError(f"there is no folder {folder} for packets: create it")
+            raise ConfigError(f"{folder} is no folder for packets: create it, or name another")
         return folder
 
     def outbox_file(self, replica: str) -> Path:

@@ -17,6 +17,7 @@ from connectors.packets.format import PacketError, packet_files, read_header, re
 from connectors.packets.header import Got, PacketKind, UpdatesHeader
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import StateError
+from streaming.core.text.wording import as_count
 
 SCAN_S = 1.0
 """How often the folder is looked at, unless a packet was applied."""
@@ -90,9 +91,9 @@ class Bay:
                     waiting += 1
         if waiting > self.waiting:
             log.info(
-                "%d packets wait in %s for what comes before them: `slackwater lspacket` lists"
-                " them; if it does not come, have the hub send it again (`slackwater chepoch`)",
-                *(waiting, self.folder),
+                "%s in %s for what comes before: `slackwater import --diagnose` says what; if it"
+                " does not come, have the hub send it again (`slackwater chepoch`)",
+                *(as_count(waiting, "packet waits", "packets wait"), self.folder),
             )
         self.waiting = waiting
 

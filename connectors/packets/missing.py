@@ -28,6 +28,15 @@ class MissingParts:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherOutbox:
+    """A packet waits that is of another outbox than the hub goes on with, and not its first."""
+
+    replica: str
+    outbox: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class MissingPlaces:
     """Places of a replica's outbox of which no packet is here; both ends included."""
 
@@ -59,14 +68,20 @@ def missing_updates(
 _NOT_DONE = (Arrival.NEXT, Arrival.WAITS, Arrival.INCOMPLETE)
 
 
-def missing_changes(headers: Iterable[ChangesHeader], got: Place | None) -> Iterator[MissingPlaces]:
+def missing_changes(
+    headers: Iterable[ChangesHeader], got: Place | None
+) -> Iterator[MissingPlaces | OtherOutbox]:
     """What the hub lacks of one replica before it can take all of these packets.
 
-    `got`: up to where it has the replica's records; None: it has none.
+    `got`: up to where it has the replica's records; None: it has none. Whether an outbox is over or
+    new, a packet from its midst does not tell.
     """
     has: dict[str, int] = {got.outbox: got.place} if got is not None else {}
     for one in sorted(headers, key=lambda header: (header.outbox, header.base)):
         known = has.get(one.outbox, 0)
+        if one.base > known and got is not None and one.outbox not in has:
+            yield OtherOutbox(one.replica, one.outbox, one.name)
+            continue
         if one.base > known:
             yield MissingPlaces(one.replica, one.outbox, known + 1, one.base)
         has[one.outbox] = max(known, one.end)

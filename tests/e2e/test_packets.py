@@ -59,7 +59,7 @@ def exchange(at: Site, hub: RunningHub) -> None:
         if ends.exported < len(ends.records):
             ends.export()
         commit = last_commit(at.state)
-        if commit is None or ends.waiting():
+        if commit is None or FED not in commit.state.agreements or ends.waiting():
             return False
         known = commit.state.agreements[FED]
         return replica.position.covers == commit.state.hub_epoch == known.acked_covers

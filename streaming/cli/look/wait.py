@@ -51,6 +51,7 @@ def wait(
     """
     if at_now == (csn is not None):
         raise ConfigError("give either a CSN or --now")
+    csn = csn and csn.lower()
     if csn is not None and not is_csn(csn):
         raise ConfigError(f"{csn!r} is no CSN: it has 20 hexadecimal digits")
     ask = _asks_for_change(csn, config) if csn is not None else _asks_for_all(config)
@@ -115,6 +116,7 @@ def _asks_for_all(path: Path) -> Callable[[], WaitedFor]:
 def _show(found: WaitedFor) -> None:
     if found.doubt is not None:
         write_sentence(f"cannot say: {found.doubt}")
+        return
     if found.hub is not None:
         write_sentence(found.hub)
     for name, state in found.by.items():

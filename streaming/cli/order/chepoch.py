@@ -8,6 +8,7 @@ import typer
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName, RowOrder
+from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
 from streaming.facts.matrix.chepoch import RowChange, by_numbers, by_own_word, by_time
@@ -53,7 +54,10 @@ def chepoch(
     """
     if actual == bool(numbers):
         raise ConfigError("give either --actual or the columns to be set, as in alpha=950")
-    wanted = dict(map(_column, numbers or ()))
+    columns = [*map(_column, numbers or ())]
+    wanted = dict(columns)
+    if len(wanted) < len(columns):
+        raise ConfigError("a column is given twice: name each origin once")
     configured, reader = opened(config)
     found = (
         by_own_word(configured, reader, name, raise_only=raise_only)
@@ -73,8 +77,8 @@ def recoverpacket(
     as_json: AsJson = False,
 ) -> None:
     """Set the row of a replica to what it was before a time, so that all since is sent again."""
-    moment = parse_moment(since)
-    if moment.time_ms is None:
+    moment = None if is_csn(since) or since.isdecimal() else parse_moment(since)
+    if moment is None or moment.time_ms is None:
         raise ConfigError(
             f"--since needs a time with its zone, as in 2026-11-24T14:05:00Z: {since}"
         )

@@ -133,8 +133,14 @@ def import_(
         raise HubError("there is no packet of a replica: its name begins with `changes-`")
     placed = []
     for file in files:
-        header = read_changes(file).header
-        placed.append(copy_packet(file, _folder_of(configured, header.replica), header))
+        try:
+            header = read_changes(file).header
+            placed.append(copy_packet(file, _folder_of(configured, header.replica), header))
+        except OSError as error:
+            raise HubError(
+                f"packet {file} cannot be handed over: {error.filename2 or error.filename or ''}"
+                f" {error.strerror}; correct that, then hand it over again"
+            ) from error
     if as_json:
         write_json({"packets": placed})
     for path in () if as_json else placed:

@@ -13,6 +13,7 @@ from connectors.databases import kind_of, parse_dsn
 from connectors.kafka.options import LiveOptions
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.config.config import Config
 from streaming.config.sources.live import live_access, live_options
 from streaming.config.sources.load import load
 from streaming.core.access.port_access import LOOPBACK
@@ -151,6 +152,7 @@ def agent(
         raise ConfigError("--outbox and --again go with --packets FOLDER")
     needs_kafka = packets is None
     configured = load(config, needs_kafka=needs_kafka)
+    _check_way(configured, replica, packets)
     agent_settings = import_module("streaming.config.agent").agent_settings
     settings = replace(
         agent_settings(configured, replica, absolute(database)),
@@ -167,6 +169,20 @@ def agent(
     readers = live_access(config, configured, needs_kafka=needs_kafka)
     options = live_options(config, configured) if needs_kafka else LiveOptions({})
     raise typer.Exit(kind_of(database.scheme).run_agent(settings, options, readers))
+
+
+def _check_way(configured: Config, replica: str, packets: Path | None) -> None:
+    """ConfigError if the hub looks for what this replica writes elsewhere than where it goes."""
+    if replica in configured.by_packets and packets is None:
+        raise ConfigError(
+            f"{replica} is fed by packets, as `packets` of its agreement says: give --packets"
+            " FOLDER, its own one; or take `packets` out of the configuration of the hub and here"
+        )
+    if packets is not None and replica not in configured.by_packets:
+        raise ConfigError(
+            f"no agreement says `packets` for {replica}, so no hub looks for packets of it: leave"
+            " --packets out, or configure it (docs/packets.md)"
+        )
 
 
 def _packets(

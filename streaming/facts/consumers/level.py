@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from checkpoints.commit.last_poll import read_poll
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.access.rights import REMEDY
@@ -108,6 +109,7 @@ def hub_level(
         *((ends,) if isinstance(ends, str) else ()),
         *(f"{name} is unreadable: {why}; {REMEDY}" for name, why in refused.items()),
         *(one.text for one in silent if one.replica not in refused),
+        *_not_taken(reader, is_stale=is_stale),
     )
     unnamed = unnamed_counts(config, reader)
     open_ = unsettled(
@@ -145,6 +147,12 @@ def hub_level(
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
     )
+
+
+def _not_taken(reader: Reader, *, is_stale: bool) -> list[str]:
+    """What of packets does not come through: it may hold what nobody else has."""
+    poll = None if is_stale else read_poll(reader.root)
+    return [f"{what}: {why}" for what, why in (poll.packets if poll else {}).items()]
 
 
 def _agreement(

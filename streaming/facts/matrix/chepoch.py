@@ -99,6 +99,15 @@ def by_numbers(
     if unknown:
         raise ConfigError(f"there is no origin {unknown[0]!r}: use one of {', '.join(rids)}")
     wanted = {rids[origin]: number for origin, number in numbers.items()}
+    beyond = [
+        one for one, number in numbers.items() if number > asked.hub.numbers.get(rids[one], 0)
+    ]
+    if beyond:
+        has = asked.hub.numbers.get(rids[beyond[0]], 0)
+        raise ConfigError(
+            f"the hub has the changes of {beyond[0]} up to {has}: {beyond[0]}={numbers[beyond[0]]}"
+            " is no row of it"
+        )
     rid = config.replica(asked.of.consumer).rid
     if rid in wanted:
         raise ConfigError(

@@ -11,6 +11,8 @@ from connectors.packets.header import ChangesHeader, Header, PacketKind, Updates
 from connectors.packets.missing import (
     MissingEpochs,
     MissingParts,
+    MissingPlaces,
+    OtherOutbox,
     missing_changes,
     missing_updates,
 )
@@ -37,16 +39,24 @@ def missing_at_hub(config: Config, reader: Reader) -> list[MissingPackets]:
         feed = state_of(hub, agreement.name).feed
         assert agreement.packets is not None  # noqa: S101  # it is by packets
         headers = _changes(agreement.packets, agreement.consumer)
-        found += (
-            MissingPackets(
-                f"places {one.first} to {one.last} of outbox {one.outbox[:8]} are missing, which"
-                " are",
-                one.replica,
-                f"slackwater agent --replica {one.replica} --packets FOLDER --again ...",
-            )
-            for one in missing_changes(headers, feed.got if feed else None)
-        )
+        missing = missing_changes(headers, feed.got if feed else None)
+        found += (_of_changes(one, agreement.packets) for one in missing)
     return found
+
+
+def _of_changes(one: MissingPlaces | OtherOutbox, folder: Path) -> MissingPackets:
+    if isinstance(one, OtherOutbox):
+        return MissingPackets(
+            f"packet {one.name} is of outbox {one.outbox[:8]}, and the hub goes on with another one"
+            f" of {one.replica}: if that outbox is over, it can be removed",
+            "the hub",
+            f"rm {folder / one.name}",
+        )
+    return MissingPackets(
+        f"places {one.first} to {one.last} of outbox {one.outbox[:8]} are missing, which are",
+        one.replica,
+        f"slackwater agent --replica {one.replica} --packets FOLDER --again ...",
+    )
 
 
 def missing_at_replica(folder: Path, replica: tuple[int, Position]) -> list[MissingPackets]:

@@ -7,7 +7,7 @@ from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.ruvs import state_of
-from streaming.facts.freshness import MAX_AGE_S, freshness, late_text
+from streaming.facts.freshness import MAX_AGE_S, as_read, freshness, late_text
 from streaming.facts.names import committed, serving
 
 
@@ -60,7 +60,8 @@ def waiting_for_epoch(config: Config, reader: Reader, hub_epoch: int, now_s: flo
 
 def unread_behind(reader: Reader, ends: Mapping[str, int]) -> list[str]:
     """The topics that the hub has not read up to these ends."""
-    offsets = reader.commit.offsets if reader.commit else {}
+    commit = as_read(reader).commit
+    offsets = commit.offsets if commit else {}
     return [topic for topic, end in ends.items() if offsets.get(topic, 0) < end]
 
 

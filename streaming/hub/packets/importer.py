@@ -51,12 +51,16 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class WaitingPacket:
-    """A packet that is not taken: as it was, since when (monotonic seconds), and why."""
+    """A packet that is not taken: as it was, since when (monotonic seconds), and why.
+
+    `is_problem`: it never will be as it is. `is_early`: what comes before it is missing.
+    """
 
     stamp: Stamp
     since_s: float
     why: str
     is_problem: bool
+    is_early: bool = False
 
 
 @dataclass(slots=True)
@@ -108,7 +112,7 @@ class PacketImporter:
         files = {
             f"packet {path} is not taken": one.why
             for path, one in list(self.waiting.items())
-            if one.is_problem
+            if one.is_problem or one.is_early
         }
         return folders | files
 
@@ -205,7 +209,8 @@ class PacketImporter:
             case AlreadyThere():
                 pass
             case WaitForOthers(first, last):
-                return self._waits(path, stamp, _missing(header, first, last), is_problem=False)
+                why = _missing(header, first, last)
+                return self._waits(path, stamp, why, is_problem=False, is_early=True)
             case RefusePacket(why):
                 return self._waits(path, stamp, why, is_problem=True)
         path.unlink(missing_ok=True)
@@ -228,12 +233,14 @@ class PacketImporter:
 
     # -- what is not taken ------------------------------------------------------------------
 
-    def _waits(self, path: Path, stamp: Stamp, why: str, *, is_problem: bool) -> bool:
+    def _waits(
+        self, path: Path, stamp: Stamp, why: str, *, is_problem: bool, is_early: bool = False
+    ) -> bool:
         """Leave a packet where it is; a problem is named in the log once."""
         known = self.waiting.get(path)
         if known is None or (known.why, known.is_problem) != (why, is_problem):
             since_s = time.monotonic() if known is None or known.stamp != stamp else known.since_s
-            self.waiting[path] = WaitingPacket(stamp, since_s, why, is_problem)
+            self.waiting[path] = WaitingPacket(stamp, since_s, why, is_problem, is_early)
             log = LOG.warning if is_problem else LOG.info
             log("packet %s is not taken: %s", path, why)
         return False

@@ -106,7 +106,7 @@ def test_what_waits_is_given_behind_what_it_follows(
     caplog.set_level(logging.INFO)
     arrives(tmp_path, replace(UPDATES, first_prev=44, last_hub_epoch=50), "second")
     assert [consumer.polls(), consumer.polls()] == [[], []]
-    assert caplog.text.count("1 packets wait") == 1
+    assert caplog.text.count("1 packet waits") == 1
 
     arrives(tmp_path, replace(UPDATES, number=11), "first")
     assert consumer.polls() == [b"first"]

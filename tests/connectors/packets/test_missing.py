@@ -12,6 +12,7 @@ from connectors.packets.missing import (
     MissingEpochs,
     MissingParts,
     MissingPlaces,
+    OtherOutbox,
     missing_changes,
     missing_updates,
 )
@@ -67,3 +68,7 @@ def test_what_the_hub_lacks_of_an_outbox() -> None:
     ]
     assert [*missing_changes(headers[1:2], None)] == [MissingPlaces("lisbon", OUTBOX, 1, 12)]
     assert [*missing_changes([], None)] == []
+    other = replace(CHANGES, outbox="over", base=3, end=4)
+    assert [*missing_changes([other], Place(OUTBOX, 14))] == [
+        OtherOutbox("lisbon", "over", other.name)
+    ]

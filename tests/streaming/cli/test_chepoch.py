@@ -119,6 +119,8 @@ def test_no_row_that_old(slackwater: Slackwater) -> None:
         (["bangalore", "bangalore=3"], "leave bangalore=3 out"),
         (["bangalore", "boston_hub"], "'boston_hub' is no column"),
         (["bangalore", "boston_hub=-3"], "'boston_hub=-3' is no column"),
+        (["bangalore", "boston_hub=951"], "the hub has the changes of boston_hub up to 950"),
+        (["bangalore", "boston_hub=3", "boston_hub=4"], "a column is given twice"),
         (["bangalore"], "give either --actual or the columns"),
         (["bangalore", "--actual", "boston_hub=3"], "give either --actual or the columns"),
     ],

@@ -114,9 +114,30 @@ def test_options_of_packets_need_a_folder(slackwater: Slackwater, option: list[s
     assert "--outbox and --again go with --packets FOLDER" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("replica", "more", "said"),
+    [
+        ("a", [], "a is fed by packets, as `packets` of its agreement says: give --packets"),
+        ("b", ["--packets", "."], "no agreement says `packets` for b"),
+    ],
+)
+def test_an_agent_that_is_started_the_other_way_is_refused(
+    slackwater: Slackwater, config_file: Path, replica: str, more: list[str], said: str
+) -> None:
+    """Its writes would go where nobody looks, and nothing would tell."""
+    config = CONFIG.replace('consumer = "a"', 'consumer = "a"\npackets = "at_the_hub"')
+    config_file.write_text(config, encoding="utf-8")
+
+    answer = slackwater("agent", "--replica", replica, "--database", "a.db", *more)
+
+    assert answer.code == 2
+    assert said in answer.err
+
+
 def test_an_agent_without_kafka_exports_what_is_left_when_it_is_stopped(tmp_path: Path) -> None:
     """Its configuration has no [kafka]; SIGTERM ends it in order, the last change on its way."""
     config = CONFIG.replace('[kafka]\nbootstrap_servers = "localhost:9092"\n', "")
+    config = config.replace('consumer = "a"', 'consumer = "a"\npackets = "at_the_hub"')
     (tmp_path / "hub.toml").write_text(config, encoding="utf-8")
     packets, database = tmp_path / "packets", tmp_path / "a.db"
     packets.mkdir()
