@@ -98,7 +98,10 @@ def test_metrics_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
 
 
 def test_delays_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
-    """It reads the table, which is up to a minute behind: too early a time, and never too late."""
+    """It reads the table, which is up to a minute behind: too early a time, and never too late.
+
+    Of a consumer that lacks something it may know nothing yet in the first minute of a hub.
+    """
     metric = "slackwater_origin_complete_to_timestamp_seconds"
     told = {
         (one["name"], delay["origin"]): delay
@@ -108,15 +111,16 @@ def test_delays_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
 
     now_s = {of: hub.port.value(metric, agreement=of[0], origin=of[1]) for of in told}
 
-    assert set(told) == {(a, b) for a in "abc" for b in "abc" if a != b}
+    pairs = {(a, b) for a in "abc" for b in "abc" if a != b}
+    assert pairs >= set(told) >= {of for of in pairs if of[0] != "c"}
     for of, delay in told.items():
         then_s = datetime.fromisoformat(delay["complete_to"]).timestamp()
         assert then_s <= now_s[of] + 0.001
         assert 0 <= delay["delay_s"] <= delay["worst_today_s"] + 0.001
-    lagging = told["c", "a"]
-    assert lagging["delay_s"] > 0
     document = hub.port.get("/status").document["agreements"]
-    assert [one["name"] for one in document if len(one["delays"]) == 2] == ["a", "b", "c"]
+    known = {(a["name"], d["origin"]): d["delay_s"] for a in document for d in a["delays"]}
+    assert known.keys() == pairs
+    assert known["c", "a"] > 0
 
 
 def test_metrics_say_what_happened(hub: ServedHub) -> None:
