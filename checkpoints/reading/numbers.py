@@ -16,14 +16,13 @@ from streaming.core.matrix.rows import Row, is_within
 from streaming.core.model.ruv import Ruv
 
 _COMMIT = "kind = 'commit'"
-_COLUMNS = ("hub_epoch", "numbers", "replicas", "ruv")
+_COLUMNS = ("numbers", "replicas", "ruv")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedEpoch:
     """The hub behind a hub epoch: its row of the matrix, and its RUVs by data set."""
 
-    hub_epoch: int
     numbers: Row
     ruvs: Mapping[str, Ruv]
 
@@ -38,7 +37,7 @@ def numbers_at(reader: Reader, hub_epoch: int) -> NumberedEpoch:
         )
         for row in records(found):
             return _numbered(row)
-    return NumberedEpoch(0, {}, {})
+    return NumberedEpoch({}, {})
 
 
 def rows_behind(store: StateStore, hub_epochs: Collection[int]) -> dict[int, Row]:
@@ -85,4 +84,4 @@ def commit_before(reader: Reader, at_ms: int) -> Checkpoint | None:
 
 
 def _numbered(row: Mapping[str, Any]) -> NumberedEpoch:
-    return NumberedEpoch(row["hub_epoch"], numbers_of(row), ruvs_of(row["ruv"]))
+    return NumberedEpoch(numbers_of(row), ruvs_of(row["ruv"]))

@@ -20,10 +20,11 @@ from connectors.packets.header import Content, UpdatesHeader
 from streaming.config.config import Config
 from streaming.core.delivery.consumer import Position
 from streaming.core.delivery.lack import LogGap, epochs_purged
-from streaming.core.matrix.rows import Span, lacking, moved, raised
+from streaming.core.matrix.rows import NumberRange, lacking, moved
 from streaming.core.model.errors import QuestionError
 from streaming.facts.matrix.chepoch import by_time
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.reference.matrix import changes, raised
 from tests.vectors import tracking
 from tests.vectors.outcome import Case, Difference
 from tests.vectors.tracking import Found, Input, Play, Tracked
@@ -59,16 +60,14 @@ class _Rids:
 
 
 def _export(_: str, given: Input) -> Found:
-    matrix = {name: dict(row.items()) for name, row in given["matrix"].items()}
+    rows = {name: dict(row.items()) for name, row in given["matrix"].items()}
     here, to = given["at"], given["to"]
-    rids = _Rids(*matrix.values())
-    rows = {name: rids.row(row) for name, row in matrix.items()}
     sent = lacking(rows[here], rows[to])
     after = {**rows, to: raised(rows[to], sent)}
     return {
-        "ranges": rids.named({rid: list(span) for rid, span in sent.items()}),
-        "count": sum(span.changes for span in sent.values()),
-        "dest_row_after": rids.named(after[to]),
+        "ranges": {origin: list(numbers) for origin, numbers in sent.items()},
+        "count": sum(map(changes, sent.values())),
+        "dest_row_after": after[to],
         "other_rows": all(after[name] == rows[name] for name in rows if name != to),
     }
 
@@ -86,17 +85,15 @@ def _chepoch(_: str, given: Input) -> Found:
 
 def _export_start(_: str, given: Input) -> Found:
     row = dict(given["row"].items())
-    rids = _Rids(row)
-    endless = {rid: number + 1 for rid, number in rids.row(row).items()}
-    starts = lacking(endless, rids.row(row))
-    return {"first_ids": rids.named({rid: span.first for rid, span in starts.items()})}
+    starts = lacking({origin: number + 1 for origin, number in row.items()}, row)
+    return {"first_ids": {origin: numbers.first for origin, numbers in starts.items()}}
 
 
 def _export_check(_: str, given: Input) -> Found:
     """The oldest hub epoch that is left is the one above the purge epoch."""
     sent, purged = given["last_sent"], given["earliest_in_log"] - 1
     gap = epochs_purged(sent, purged)
-    missing = None if gap is None else list(Span(gap.covers + 1, gap.purge_epoch))
+    missing = None if gap is None else list(NumberRange(gap.covers + 1, gap.purge_epoch))
     error = None if gap is None else LogGap.PURGED
     return {"wanted": sent + 1, "found": purged + 1, "error": error, "missing": missing}
 

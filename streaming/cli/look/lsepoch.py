@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli.exit_codes import cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.cli.past.replay import MOMENT
+from streaming.cli.past.rows import AsOf
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
 from streaming.facts.matrix.as_of import reader_as_of
@@ -26,10 +26,6 @@ At = Annotated[
 ]
 Actual = Annotated[
     bool, typer.Option("--actual", help="By the replicas' own words instead of the estimates.")
-]
-AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar=MOMENT, help="As it stood at this hub epoch, change or time."),
 ]
 
 
@@ -77,8 +73,8 @@ def _show(found: Matrix, row: MatrixRow) -> None:
     width = max(map(len, cells), default=0)
     lacking = found.lacking(row)
     for one, cell in zip(found.origins, cells, strict=True):
-        span = lacking.get(one.name)
-        behind = f"  lacks {span.first}-{span.last}" if span else ""
+        numbers = lacking.get(one.name)
+        behind = f"  lacks {numbers.first}-{numbers.last}" if numbers else ""
         write_line(f"{cell:<{width}}    ({one.name}){behind}")
 
 
@@ -89,9 +85,7 @@ def _document(found: Matrix, rows: tuple[MatrixRow, ...]) -> dict[str, Any]:
         "rows": [
             {
                 **asdict(row),
-                "lacks": {
-                    name: [span.first, span.last] for name, span in found.lacking(row).items()
-                },
+                "lacks": found.lacking(row),
             }
             for row in rows
         ],

@@ -16,6 +16,7 @@ from streaming.core.model.errors import ConfigError, SourceError
 from streaming.facts.consumers.level import TopicEnds
 from streaming.facts.matrix.waited_for import (
     WaitedFor,
+    doubt_of,
     unread_behind,
     waiting_for_change,
     waiting_for_epoch,
@@ -105,8 +106,8 @@ def _asks_for_all(path: Path) -> Callable[[], WaitedFor]:
         if epoch is None:
             unread = unread_behind(reader, ends)
             if unread:
-                found = waiting_for_epoch(config, reader, 0, now_s)
-                return WaitedFor({}, f"the hub has not read {', '.join(unread)}", found.doubt)
+                why = f"the hub has not read {', '.join(unread)}"
+                return WaitedFor({}, why, doubt_of(reader, now_s))
             epoch = reader.commit.state.hub_epoch if reader.commit else 0
         return waiting_for_epoch(config, reader, epoch, now_s)
 

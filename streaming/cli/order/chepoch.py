@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.core.model.command import CommandName, RowOrder
-from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
 from streaming.facts.matrix.chepoch import RowChange, by_numbers, by_own_word, by_time
@@ -64,7 +64,7 @@ def chepoch(
         if actual
         else by_numbers(configured, reader, name, wanted, raise_only=raise_only)
     )
-    _carry_out(found, config, force=force, as_json=as_json)
+    _carry_out(reader, found, force=force, as_json=as_json)
 
 
 @appends(CommandName.CHEPOCH, when="once it is confirmed")
@@ -77,15 +77,14 @@ def recoverpacket(
     as_json: AsJson = False,
 ) -> None:
     """Set the row of a replica to what it was before a time, so that all since is sent again."""
-    moment = None if is_csn(since) or since.isdecimal() else parse_moment(since)
-    if moment is None or moment.time_ms is None:
+    moment = parse_moment(since)
+    if moment.time_ms is None:
         raise ConfigError(
             f"--since needs a time with its zone, as in 2026-11-24T14:05:00Z: {since}"
         )
     configured, reader = opened(config)
-    _carry_out(
-        by_time(configured, reader, name, moment.time_ms), config, force=force, as_json=as_json
-    )
+    found = by_time(configured, reader, name, moment.time_ms)
+    _carry_out(reader, found, force=force, as_json=as_json)
 
 
 def _column(text: str) -> tuple[str, int]:
@@ -95,7 +94,7 @@ def _column(text: str) -> tuple[str, int]:
     return origin, int(number)
 
 
-def _carry_out(found: RowChange, config: ConfigPath, *, force: bool, as_json: bool) -> None:
+def _carry_out(reader: Reader, found: RowChange, *, force: bool, as_json: bool) -> None:
     """Show what changes, ask, and append the order."""
     if not as_json:
         _show(found)
@@ -103,7 +102,7 @@ def _carry_out(found: RowChange, config: ConfigPath, *, force: bool, as_json: bo
         if as_json:
             raise ConfigError("--json asks nothing: give --force as well")
         typer.confirm(f"Change the row of {found.consumer}?", default=False, abort=True)
-    number = None if found.order is None else _append(found.order, config)
+    number = None if found.order is None else _append(reader, found.order)
     if as_json:
         write_json(
             {**asdict(found), "order": None, "command": CommandName.CHEPOCH, "number": number}
@@ -113,10 +112,9 @@ def _carry_out(found: RowChange, config: ConfigPath, *, force: bool, as_json: bo
         write_line("its next batch")
 
 
-def _append(order: RowOrder, config: ConfigPath) -> int:
+def _append(reader: Reader, order: RowOrder) -> int:
     from streaming.cli.command import append_command  # noqa: PLC0415  # a refusal does without
 
-    _, reader = opened(config)
     return append_command(reader, CommandName.CHEPOCH, order.text())
 
 

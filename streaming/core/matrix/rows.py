@@ -6,22 +6,21 @@ an operator.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 Row = Mapping[int, int]
 """Origin's rid -> the number of its last change that is there; absent: 0, none is."""
 
 
-class Span(NamedTuple):
+Origin = TypeVar("Origin", int, str)
+"""An origin's rid, or its name."""
+
+
+class NumberRange(NamedTuple):
     """Consecutive numbers of one origin's changes, both ends included."""
 
     first: int
     last: int
-
-    @property
-    def changes(self) -> int:
-        """How many they are."""
-        return self.last - self.first + 1
 
 
 class MovedColumn(NamedTuple):
@@ -40,22 +39,17 @@ def counted(number: int, opno: int | None, changes: int = 1) -> int:
     return number + changes if opno is None else max(number, opno)
 
 
-def lacking(own: Row, row: Row) -> dict[int, Span]:
+def lacking(own: Mapping[Origin, int], row: Mapping[Origin, int]) -> dict[Origin, NumberRange]:
     """What a replica with this row lacks of what is here, by origin.
 
     Operations `row` + 1 to `own` of each origin of which more is here than there (document 003,
     Optimization and the Epoch Number Matrix).
     """
     return {
-        origin: Span(row.get(origin, 0) + 1, number)
-        for origin, number in sorted(own.items())
+        origin: NumberRange(row.get(origin, 0) + 1, number)
+        for origin, number in own.items()
         if number > row.get(origin, 0)
     }
-
-
-def raised(row: Row, sent: Mapping[int, Span]) -> dict[int, int]:
-    """The row of a replica once these were sent to it: success is assumed."""
-    return {**row, **{origin: span.last for origin, span in sent.items()}}
 
 
 def moved(before: Row, after: Row) -> tuple[MovedColumn, ...]:

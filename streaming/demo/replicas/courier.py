@@ -19,7 +19,7 @@ CARRY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class LostPacket:
+class DroppedPacket:
     """A packet to a replica that never arrived: its file, what it continued, and what it held."""
 
     name: str
@@ -38,7 +38,7 @@ class Courier:
     hub: Path
     replica: Path
     is_to_lose: bool = False
-    lost: LostPacket | None = None
+    lost: DroppedPacket | None = None
     failure: OSError | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread = field(init=False)
@@ -91,7 +91,7 @@ class Courier:
         if not isinstance(header, UpdatesHeader) or header.last_hub_epoch is None:
             return False
         prev, now_ms = header.first_prev or 0, time.time_ns() // 1_000_000
-        self.lost = LostPacket(file.name, prev, header.last_hub_epoch, now_ms)
+        self.lost = DroppedPacket(file.name, prev, header.last_hub_epoch, now_ms)
         return True
 
 

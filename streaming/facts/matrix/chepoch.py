@@ -19,7 +19,7 @@ from streaming.facts.names import committed, names_of
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RowEntry:
     """A column of the row that changes."""
 
     origin: str
@@ -39,7 +39,7 @@ class RowChange:
     consumer: str
     before: int
     after: int
-    entries: tuple[Entry, ...]
+    entries: tuple[RowEntry, ...]
     order: RowOrder | None
     is_own_word: bool = False
     begins_resync: bool = False
@@ -76,12 +76,14 @@ class _Asked:
         order = RowOrder(self.of.name, after, tuple(ruv.text()))
         return replace(change, entries=self._entries(row, new, rid), order=order)
 
-    def _entries(self, row: NumberedEpoch, new: NumberedEpoch, rid: int) -> tuple[Entry, ...]:
+    def _entries(self, row: NumberedEpoch, new: NumberedEpoch, rid: int) -> tuple[RowEntry, ...]:
         names = names_of(self.config)
         columns: tuple[MovedColumn, ...] = moved(
             counted_row(self.hub, row.numbers, rid), counted_row(self.hub, new.numbers, rid)
         )
-        return tuple(Entry(names.get(o, f"rid {o}"), was, becomes) for o, was, becomes in columns)
+        return tuple(
+            RowEntry(names.get(o, f"rid {o}"), was, becomes) for o, was, becomes in columns
+        )
 
 
 def by_numbers(

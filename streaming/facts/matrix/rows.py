@@ -7,7 +7,7 @@ from enum import StrEnum
 from checkpoints.reading.numbers import numbers_at
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
-from streaming.core.matrix.rows import Row, Span, lacking
+from streaming.core.matrix.rows import NumberRange, Row, lacking
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.ruvs import state_of
@@ -67,14 +67,9 @@ class Matrix:
         named = (row for row in self.rows if replica in (row.replica, row.agreement))
         return next(named, None)
 
-    def lacking(self, row: MatrixRow) -> dict[str, Span]:
+    def lacking(self, row: MatrixRow) -> dict[str, NumberRange]:
         """Origin's name -> the changes that are at the hub and, by this row, not there."""
-        rids = {one.name: one.rid for one in self.origins}
-        own, there = (
-            {rids[name]: number for name, number in one.numbers.items()} for one in (self.own, row)
-        )
-        names = {one.rid: one.name for one in self.origins}
-        return {names[rid]: span for rid, span in lacking(own, there).items()}
+        return lacking(self.own.numbers, row.numbers)
 
 
 def matrix(config: Config, reader: Reader, word: Word = Word.ESTIMATE) -> Matrix:

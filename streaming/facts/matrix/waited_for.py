@@ -31,7 +31,7 @@ class WaitedFor:
 def waiting_for_change(config: Config, reader: Reader, csn: str, now_s: float) -> WaitedFor:
     """Who has not acknowledged the change of this CSN; whoever need not be sent it has it too."""
     found = reader.changelog({"csn": csn, "kind": "change"}, columns=["table"])
-    doubt = _doubt(reader, now_s)
+    doubt = doubt_of(reader, now_s)
     if not found.num_rows:
         return WaitedFor({}, f"the hub has not judged {csn}", doubt)
     table = found["table"][0].as_py()
@@ -55,7 +55,7 @@ def waiting_for_epoch(config: Config, reader: Reader, hub_epoch: int, now_s: flo
         for name, one in states.items()
         if one.session is None or one.acked_covers < hub_epoch
     }
-    return WaitedFor(by, None, _doubt(reader, now_s))
+    return WaitedFor(by, None, doubt_of(reader, now_s))
 
 
 def unread_behind(reader: Reader, ends: Mapping[str, int]) -> list[str]:
@@ -65,6 +65,7 @@ def unread_behind(reader: Reader, ends: Mapping[str, int]) -> list[str]:
     return [topic for topic, end in ends.items() if offsets.get(topic, 0) < end]
 
 
-def _doubt(reader: Reader, now_s: float) -> str | None:
+def doubt_of(reader: Reader, now_s: float) -> str | None:
+    """Why nothing may move: no hub is running, or it is stuck; None: it may."""
     age = freshness(reader, now_s)
     return late_text(age) if age.is_stale(MAX_AGE_S) else None

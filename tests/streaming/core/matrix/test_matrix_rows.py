@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.core.matrix.rows import Span, counted, is_within, lacking, moved, raised
+from streaming.core.matrix.rows import NumberRange, counted, is_within, lacking, moved
+from tests.reference.matrix import changes, raised
 
 ROWS = st.dictionaries(st.integers(1, 4), st.integers(0, 9))
 
@@ -53,6 +54,6 @@ def test_changes_without_a_number_are_counted() -> None:
 
 def test_a_span_knows_its_size_and_rows_are_compared_by_named_columns() -> None:
     """Operations 913 to 950 are 38 (document 003)."""
-    assert Span(913, 950).changes == 38
+    assert changes(NumberRange(913, 950)) == 38
     assert is_within({1: 5, 2: 9}, {1: 5})
     assert not is_within({1: 6}, {1: 5})
