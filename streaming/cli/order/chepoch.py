@@ -7,7 +7,7 @@ import typer
 
 from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName, RowOrder
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
@@ -81,6 +81,11 @@ def recoverpacket(
     if moment.time_ms is None:
         raise ConfigError(
             f"--since needs a time with its zone, as in 2026-11-24T14:05:00Z: {since}"
+        )
+    if moment.time_ms > now().timestamp() * 1000:
+        raise ConfigError(
+            f"{since} is in the future, and nothing was sent since: name the time of the last"
+            " packet that surely arrived"
         )
     configured, reader = opened(config)
     found = by_time(configured, reader, name, moment.time_ms)

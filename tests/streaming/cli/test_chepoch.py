@@ -108,6 +108,15 @@ def test_no_row_that_old(slackwater: Slackwater) -> None:
     assert "no row of sanfran_hub is kept that is so old: use `slackwater chepoch" in old.err
 
 
+def test_a_time_in_the_future_is_refused(slackwater: Slackwater, sites: WrittenState) -> None:
+    """A year mistyped is no row that stays as it is: the packet is still lost."""
+    later = slackwater("recoverpacket", "sanfran_hub", "--since", "2106-01-01T00:00Z", "--force")
+
+    assert later.code == 2
+    assert "2106-01-01T00:00Z is in the future, and nothing was sent since" in later.err
+    assert orders(sites) == []
+
+
 @pytest.mark.usefixtures("sites")
 @pytest.mark.parametrize(
     ("arguments", "said"),
