@@ -13,6 +13,8 @@ from streaming.cli.exit_codes import cannot_say
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.config.sources.load import load
 from streaming.core.access.root import StateRoot
+from streaming.core.model.csn import Csn, named_csn
+from streaming.core.model.errors import QuestionError
 
 DEFAULT_CONFIG = Path("hub.toml")
 
@@ -49,6 +51,14 @@ def opened(path: Path) -> tuple[Config, Reader]:
 def reader_if_any(root: StateRoot) -> Reader | None:
     """The state as of its last commit; None: no hub has run yet."""
     return None if open_table(root, TableName.EPOCHS) is None else open_state(root)
+
+
+def csn_argument(text: str) -> Csn:
+    """The CSN that an argument names, in lower case; QuestionError if it names none."""
+    csn = named_csn(text)
+    if csn is None:
+        raise QuestionError(f"{text!r} is no CSN: it has 20 hexadecimal digits")
+    return csn
 
 
 def now() -> datetime:

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from streaming.cli.exit_codes import cannot_say
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, csn_argument, opened
 from streaming.cli.past.replay import HtmlFile
 from streaming.config.config import Config
 from streaming.core.conflict.judge import Verdict
-from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import QuestionError
 from streaming.facts.history.explain import Explanation, Reflection
 from streaming.facts.history.explain import explain as explained
@@ -52,10 +51,9 @@ def explain(
         if row:
             _row(what, config, as_json=as_json)
             return
-        if len(what) != 1 or not is_csn(what[0]):
-            raise QuestionError(f"{' '.join(what)} is no CSN (20 hexadecimal digits)")
+        csn = csn_argument(" ".join(what))
         configured, reader = opened(config)
-        found = explained(reader, what[0])
+        found = explained(reader, csn)
     if html is not None:
         _write_graph(found, configured, html)
     if as_json:

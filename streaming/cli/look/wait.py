@@ -9,9 +9,8 @@ import typer
 
 from streaming.cli.appends import appends
 from streaming.cli.exit_codes import ExitCode, cannot_say
-from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, ConfigPath, csn_argument, now, opened
 from streaming.core.model.command import CommandName
-from streaming.core.model.csn import is_csn
 from streaming.core.model.errors import ConfigError, SourceError
 from streaming.facts.consumers.level import TopicEnds
 from streaming.facts.matrix.waited_for import (
@@ -52,10 +51,7 @@ def wait(
     """
     if at_now == (csn is not None):
         raise ConfigError("give either a CSN or --now")
-    csn = csn and csn.lower()
-    if csn is not None and not is_csn(csn):
-        raise ConfigError(f"{csn!r} is no CSN: it has 20 hexadecimal digits")
-    ask = _asks_for_change(csn, config) if csn is not None else _asks_for_all(config)
+    ask = _asks_for_all(config) if csn is None else _asks_for_change(csn_argument(csn), config)
     found = _awaited(ask, config, timeout)
     if found.is_over:
         write_line("acknowledged everywhere")

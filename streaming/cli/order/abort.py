@@ -6,10 +6,9 @@ import typer
 
 from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, csn_argument, opened
 from streaming.core.model.command import CommandName
-from streaming.core.model.csn import parse
-from streaming.core.model.errors import CsnError, HubError, QuestionError
+from streaming.core.model.errors import HubError, QuestionError
 
 OpenCsn = Annotated[
     str, typer.Argument(metavar="CSN", help="The transaction's prim_csn, or a CSN of it.")
@@ -21,10 +20,7 @@ def abort(csn: OpenCsn, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson 
     """End an open transaction; its rows are refreshed at its origin."""
     from streaming.cli.command import append_commands  # noqa: PLC0415  # a refusal does without
 
-    try:
-        parse(csn)
-    except CsnError as error:
-        raise typer.BadParameter(str(error)) from None
+    csn = csn_argument(csn)
     _, reader = opened(config)
     _refuse_unless_open(reader, csn)
     append_commands(reader, CommandName.ABORT, [csn], None, as_json=as_json)

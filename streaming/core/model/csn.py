@@ -59,6 +59,15 @@ def is_csn(text: str) -> bool:
     return _CSN.fullmatch(text) is not None
 
 
+def named_csn(text: str) -> Csn | None:
+    """The CSN that a person names, who may write it in upper case; None: the text is none.
+
+    In a record an upper-case CSN is refused: text order is CSN order only for the one form.
+    """
+    lower = text.lower()
+    return Csn(lower) if text.isascii() and is_csn(lower) else None
+
+
 def is_csn_of(text: str, rid: int) -> bool:
     """Return whether the text is a CSN of this replica."""
     return is_csn(text) and rid_of(text) == rid

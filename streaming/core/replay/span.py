@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from streaming.core.model.csn import is_csn
+from streaming.core.model.csn import named_csn
 from streaming.core.model.errors import QuestionError
 
 
@@ -52,8 +52,9 @@ EpochOf = Callable[[str], int | None]
 
 def parse_moment(text: str) -> Moment:
     """Parse a hub epoch, a CSN or a time with its zone; QuestionError says what is wrong."""
-    if is_csn(text):
-        return Moment(text, csn=text)
+    csn = named_csn(text)
+    if csn is not None:
+        return Moment(text, csn=csn)
     if re.fullmatch(r"\d{1,18}", text):
         return Moment(text, hub_epoch=int(text))
     try:

@@ -7,6 +7,7 @@ from checkpoints.query import Value, records
 from checkpoints.reading.reader import Reader
 from streaming.core.conflict.judge import ConflictKind
 from streaming.core.model.change import Op
+from streaming.core.model.csn import named_csn
 from streaming.core.model.errors import HubError, QuestionError
 
 
@@ -19,8 +20,9 @@ def conflicts(
 
 def conflicts_of(reader: Reader, which: str) -> list[dict[str, Any]]:
     """The conflict of this id, or those that a change lost or won; HubError if there is none."""
-    columns = ("id", "loser_csn", "winner_csn")
-    found = [row for column in columns for row in conflicts(reader, {column: which})]
+    csn = named_csn(which)
+    equal = {"loser_csn": csn, "winner_csn": csn} if csn else {"id": which}
+    found = [row for column, value in equal.items() for row in conflicts(reader, {column: value})]
     if not found:
         raise QuestionError(
             f"there is no conflict {which}, nor a change that lost or won one:"
