@@ -17,7 +17,7 @@ from streaming.config.config import Config
 from streaming.core.conflict.judge import Cause, ConflictKind
 from streaming.core.model.command import CommandName
 from streaming.core.replay.span import parse_moment, span_of
-from streaming.core.text.wording import as_count
+from streaming.core.text.wording import as_count, as_numbered
 from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow, differing_text
 from streaming.facts.history.avoidable import avoidable as avoidable_conflicts
 from streaming.facts.history.conflicts import (
@@ -193,9 +193,8 @@ def avoidable(
             for one in found
         ),
     )
-    write_line(
-        f"conflicts that would not have been, hub epochs {span.from_epoch} to {span.to_epoch}"
-    )
+    epochs = as_numbered("hub epoch", span.from_epoch, span.to_epoch)
+    write_line(f"conflicts that would not have been, {epochs}")
 
 
 @app.command()

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from checkpoints.reading.reader import Reader
 from streaming.cli.inputs import now
 from streaming.config.config import Config
-from streaming.core.text.wording import as_age
+from streaming.core.text.wording import as_age, as_range
 from streaming.facts.consumers.flight import EpochRange, ReplicaFlight, replica_flight
 from streaming.terminal.output import write_json, write_pairs
 
@@ -57,6 +57,4 @@ def _unread(found: ReplicaFlight) -> str:
 
 
 def _text(epochs: EpochRange | None) -> str:
-    if epochs is None:
-        return "none"
-    return str(epochs.first) if epochs.first == epochs.last else f"{epochs.first}-{epochs.last}"
+    return "none" if epochs is None else as_range(epochs.first, epochs.last)

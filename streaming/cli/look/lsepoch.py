@@ -10,6 +10,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
 from streaming.cli.past.rows import AsOf
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
+from streaming.core.text.wording import as_range
 from streaming.facts.matrix.as_of import reader_as_of
 from streaming.facts.matrix.rows import Matrix, MatrixRow, Word, matrix
 from streaming.terminal.output import write_json, write_line
@@ -74,7 +75,7 @@ def _show(found: Matrix, row: MatrixRow) -> None:
     lacking = found.lacking(row)
     for one, cell in zip(found.origins, cells, strict=True):
         numbers = lacking.get(one.name)
-        behind = f"  lacks {numbers.first}-{numbers.last}" if numbers else ""
+        behind = f"  lacks {as_range(*numbers)}" if numbers else ""
         write_line(f"{cell:<{width}}    ({one.name}){behind}")
 
 

@@ -17,6 +17,7 @@ from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import AsJson
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
+from streaming.core.text.wording import as_numbered
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 Place = Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="A folder, or one packet.")]
@@ -81,10 +82,10 @@ class ListedPacket:
         count = header.content.records, header.content.bytes
         if isinstance(header, UpdatesHeader):
             part = f" {header.part} of {header.parts}" if header.parts > 1 else ""
-            brings = f"{_rows(header)} (hub epochs {_epochs(header)}){part}"
+            brings = f"{_rows(header)} ({_epochs(header)}){part}"
             sides = f"hub {header.hub}", f"{header.agreement} (rid {header.rid})"
         else:
-            brings = f"places {header.base + 1} to {header.end}"
+            brings = as_numbered("place", header.base + 1, header.end)
             sides = f"{header.replica} (rid {header.rid})", "hub"
         return (star, self.path.name, header.kind, *sides, brings, *count, self.arrival or "")
 
@@ -141,8 +142,8 @@ def _rows(header: UpdatesHeader) -> str:
 
 def _epochs(header: UpdatesHeader) -> str:
     if header.first_prev is None or header.last_hub_epoch is None:
-        return "none"
-    return f"{header.first_prev + 1} to {header.last_hub_epoch}"
+        return "no hub epoch"
+    return as_numbered("hub epoch", header.first_prev + 1, header.last_hub_epoch)
 
 
 def _dump(path: Path) -> None:

@@ -12,7 +12,7 @@ from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import Moment, parse_moment
-from streaming.core.text.wording import as_count
+from streaming.core.text.wording import as_count, as_numbered
 from streaming.facts.names import agreement_named, names_of
 from streaming.terminal.output import (
     as_time,
@@ -153,7 +153,7 @@ def _refreshes(found: "ReplayAnswer") -> str:
 
 def _span_text(found: "ReplayAnswer") -> str:
     first, last = found.span.from_epoch, found.span.to_epoch
-    epochs = f"hub epoch {first}" if first == last else f"hub epochs {first} to {last}"
+    epochs = as_numbered("hub epoch", first, last)
     times = " to ".join(as_time(time_of(at_ms)) for at_ms in (found.first_ms, found.last_ms))
     return f"{epochs} ({as_count(found.batches, 'batch', 'batches')}, {times})"
 

@@ -12,7 +12,7 @@ from streaming.cli.past.replay import MOMENT
 from streaming.config.sources.load import load
 from streaming.core.model.errors import QuestionError
 from streaming.core.replay.span import parse_moment
-from streaming.core.text.wording import as_count
+from streaming.core.text.wording import as_count, as_numbered
 from streaming.core.tracking.ranges import listed_order
 from streaming.facts.names import names_of
 from streaming.terminal.output import write_json, write_line, write_table
@@ -128,7 +128,8 @@ def diff(
         ),
     )
     shown = min(limit, len(found))
-    write_line(f"{shown} of {as_count(len(found), 'row')} of hub epochs {first} to {last}")
+    epochs = as_numbered("hub epoch", first, last)
+    write_line(f"{shown} of {as_count(len(found), 'row')} of {epochs}")
 
 
 def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

@@ -13,7 +13,7 @@ from streaming.cli.past.replay import SHOWN, From, To
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.replay.span import Moment, parse_moment
-from streaming.core.text.wording import as_count
+from streaming.core.text.wording import as_count, as_numbered
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _show(audit: "Audit", *, as_json: bool) -> None:
         return
     what = f"{as_count(audit.records, 'record')}, {as_count(audit.changes, 'change')} and"
     what += f" {as_count(audit.rows, 'row')}"
-    epochs = f"hub epochs {audit.from_epoch} to {audit.to_epoch}"
+    epochs = as_numbered("hub epoch", audit.from_epoch, audit.to_epoch)
     how = "sound" if audit.is_sound else f"not sound, {as_count(audit.count, 'finding')}"
     write_sentence(f"{how}: {what} of {epochs}, audited in {audit.seconds:.1f} s")
     if audit.findings:

@@ -24,6 +24,16 @@ def as_count(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def as_range(first: int, last: int) -> str:
+    """Consecutive numbers, both ends included, as a cell has them: 5-9, and 5 for one of them."""
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def as_numbered(noun: str, first: int, last: int) -> str:
+    """A noun with consecutive numbers, both ends included: places 5 to 9, and place 5 for one."""
+    return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"
+
+
 def as_bytes(count: int) -> str:
     """A size in the largest unit that it fills, with three digits: 13501 is 13.2 kB of 1024."""
     if count < 1024:

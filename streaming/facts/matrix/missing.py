@@ -19,6 +19,7 @@ from connectors.packets.missing import (
 from streaming.config.config import Config
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
+from streaming.core.text.wording import as_numbered
 from streaming.facts.consumers.ruvs import state_of
 from streaming.facts.names import committed
 
@@ -52,8 +53,9 @@ def _of_changes(one: MissingPlaces | OtherOutbox, folder: Path) -> MissingPacket
             "the hub",
             f"rm {folder / one.name}",
         )
+    places = as_numbered("place", one.first, one.last)
     return MissingPackets(
-        f"places {one.first} to {one.last} of outbox {one.outbox[:8]} are missing, which are",
+        f"{places} of outbox {one.outbox[:8]} {_are_missing(one)}",
         one.replica,
         f"slackwater agent --replica {one.replica} --packets FOLDER --again ...",
     )
@@ -78,9 +80,13 @@ def missing_at_replica(folder: Path, replica: tuple[int, Position]) -> list[Miss
 
 def _missing_text(one: MissingEpochs | MissingParts) -> str:
     if isinstance(one, MissingEpochs):
-        return f"hub epochs {one.first} to {one.last} are missing, which are"
+        return f"{as_numbered('hub epoch', one.first, one.last)} {_are_missing(one)}"
     parts = ", ".join(map(str, one.parts))
     return f"part {parts} of packet {one.number} is missing, which is"
+
+
+def _are_missing(one: MissingEpochs | MissingPlaces) -> str:
+    return "is missing, which is" if one.first == one.last else "are missing, which are"
 
 
 def _changes(folder: Path, replica: str) -> Iterator[ChangesHeader]:

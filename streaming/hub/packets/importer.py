@@ -36,6 +36,7 @@ from streaming.core.matrix.packets import Place
 from streaming.core.model.errors import PublishError, SourceError, WireError
 from streaming.core.records.record import Hello
 from streaming.core.state.hub_state import HubState
+from streaming.core.text.wording import as_numbered
 from streaming.hub.packets.topic import FedReplica, FedTopic
 
 LOG = logging.getLogger("slackwater")
@@ -325,8 +326,8 @@ def _stamp(path: Path) -> Stamp:
 
 def _missing(header: ChangesHeader, first: int, last: int) -> str:
     return (
-        f"it waits for places {first} to {last} of outbox {header.outbox[:8]}; if they do not come,"
-        f" the agent of {header.replica}, started with --again, exports them again"
+        f"it waits for {as_numbered('place', first, last)} of outbox {header.outbox[:8]}, which the"
+        f" agent of {header.replica}, started with --again, exports again if need be"
     )
 
 

@@ -4,6 +4,7 @@ import html
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from streaming.core.text.wording import as_numbered
 from streaming.facts.page_style import COLOURS
 from streaming.replay.report.answer import HELD, ReplayAnswer
 from streaming.replay.report.tally import Bucket
@@ -52,7 +53,7 @@ _PAGE = """<!doctype html>
 def html_report(found: ReplayAnswer) -> str:
     """The answer as an HTML document."""
     first, last = found.span.from_epoch, found.span.to_epoch
-    title = f"Replay of hub epochs {first} to {last}"
+    title = f"Replay of {as_numbered('hub epoch', first, last)}"
     parts = [_summary(found), _chart(found.tally.buckets()), _groups(found)]
     parts += [_verdicts(found), _rows(found)] if found.what_if.is_something else [_facts(found)]
     return _PAGE.format(title=title, style=_STYLE, script=_SORT, body="\n".join(parts))

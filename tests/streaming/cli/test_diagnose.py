@@ -54,8 +54,20 @@ def test_a_replica_names_the_hub_and_the_command(
     assert (slackwater(*ask).code, slackwater(*ask).out) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("base", "what"),
+    [
+        (18, f"place 18 of outbox {OUTBOX[:8]} is missing, which is"),
+        (20, f"places 18 to 20 of outbox {OUTBOX[:8]} are missing, which are"),
+    ],
+)
 def test_the_hub_names_the_replica_and_the_command(
-    slackwater: Slackwater, folder: Path, state: WrittenState, config_file: Path
+    slackwater: Slackwater,
+    folder: Path,
+    state: WrittenState,
+    config_file: Path,
+    base: int,
+    what: str,
 ) -> None:
     """What lies beyond the hole waits in the folder of its agreement."""
     text = config_file.read_text(encoding="utf-8").replace(
@@ -67,14 +79,14 @@ def test_the_hub_names_the_replica_and_the_command(
     state.commit(1, 1, ruv(r1=1), [replica(1), replica(2)], [fed])
     nothing = slackwater("import", "--diagnose")
     assert (nothing.code, nothing.out) == (0, "")
-    write_changes(folder, replace(CHANGES, replica="b", base=20, end=20), [b'{"v":1}'])
+    write_changes(folder, replace(CHANGES, replica="b", base=base, end=base), [b'{"v":1}'])
 
     missing = slackwater("import", "--diagnose", "--json")
 
     assert missing.code == 1
     assert missing.facts == [
         {
-            "what": f"places 18 to 20 of outbox {OUTBOX[:8]} are missing, which are",
+            "what": what,
             "at": "b",
             "command": "slackwater agent --replica b --packets FOLDER --again ...",
         }

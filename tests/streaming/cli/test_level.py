@@ -709,11 +709,11 @@ def test_nobody_can_say_while_a_packet_is_not_taken(
     """It may hold what nobody else has: one that waits for another, or one that is damaged."""
     commit_level(state)
     assert slackwater("level").code == 0
-    waits = {"packet changes-b-1.packet is not taken": "it waits for places 11 to 11"}
+    waits = {"packet changes-b-1.packet is not taken": "it waits for place 11"}
     write_poll(state.root, LastPoll("host:1", now_ms(), {}, packets=waits))
 
     answer = slackwater("level")
 
     assert answer.code == 1
     said = " ".join(answer.out.split())
-    assert "cannot say: packet changes-b-1.packet is not taken: it waits for places 11" in said
+    assert "cannot say: packet changes-b-1.packet is not taken: it waits for place 11" in said
