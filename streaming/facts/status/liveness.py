@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from checkpoints.commit.last_poll import read_poll
+from checkpoints.commit.last_poll import LastPoll, read_poll
 from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.core.intake.liveness import UnheardReason, unheard
+from streaming.core.intake.liveness import TopicMove, UnheardReason, unheard
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.text.wording import as_count
 
@@ -48,19 +48,35 @@ class UnheardReplica:
 def unheard_replicas(config: Config, reader: Reader, at_s: float) -> tuple[UnheardReplica, ...]:
     """The configured replicas of which nothing is heard; `at_s`: the time of the facts.
 
-    One that sends packets is heard when they come, and its silence says nothing.
+    `reader`: with what the hub has read behind its commit (`as_read`). A replica that sends packets
+    is heard when they come, and its silence says nothing.
     """
     if reader.commit is None:
         return ()
-    known, poll = reader.commit.state.replicas, read_poll(reader.root)
+    known, read_to = reader.commit.state.replicas, reader.commit.offsets
+    poll = read_poll(reader.root)
     timeout_ms = config.hub.heartbeat_timeout_s * 1000
     found = list[UnheardReplica]()
     for one in config.replicas:
         state = known.get(one.rid, ReplicaState(one.rid))
-        moved = poll.moves.get(config.changes_topic(one.name)) if poll else None
-        silence = unheard(state, moved, round(at_s * 1000), timeout_ms)
+        topic = config.changes_topic(one.name)
+        move = _last_move(poll, topic, read_to.get(topic, 0)) if poll else None
+        silence = unheard(state, move, round(at_s * 1000), timeout_ms)
         is_by_packets = one.name in config.by_packets
         if silence is not None and (not is_by_packets or silence.why is UnheardReason.NEVER):
             since = None if silence.since_ms is None else time_of(silence.since_ms)
             found.append(UnheardReplica(one.name, silence.why, since, silence.unpublished))
     return tuple(found)
+
+
+def _last_move(poll: LastPoll, topic: str, read_to: int) -> TopicMove | None:
+    """Between which two moments the last record came to a topic; None: no poll saw it.
+
+    Whether a record that is not read yet came early or late between two polls nobody knows, so it
+    counts as come when the later one saw it. Otherwise a hub that was down, or had lost its broker,
+    would find everybody silent since then, until it has read what they wrote meanwhile.
+    """
+    move = poll.moves.get(topic)
+    if move is None or poll.ends.get(topic, 0) <= read_to:
+        return move
+    return TopicMove(move.by_ms, move.by_ms)

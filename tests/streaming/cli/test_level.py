@@ -239,6 +239,36 @@ def test_what_the_hub_saw_counts_more_than_the_clock_of_an_agent(
     assert slackwater("level").code == 0
 
 
+@pytest.mark.parametrize(
+    ("by_ago_ms", "end", "is_heard"),
+    [
+        (2_000, 5, True),  # it came in that hour, nobody knows when, until the hub has read it
+        (31_000, 5, False),  # nothing came behind it
+        (2_000, 4, False),  # it is read, and by its own time an hour old
+    ],
+)
+def test_what_a_hub_finds_when_it_starts_counts_from_then_on(
+    slackwater: Slackwater,
+    state: WrittenState,
+    topics: str,
+    by_ago_ms: int,
+    end: int,
+    *,
+    is_heard: bool,
+) -> None:
+    """It was down for an hour, in which the agent of b went on; it has read up to offset 4."""
+    at_ms, topic = now_ms(), f"{topics}changes.b"
+    agreements, replicas = [agreement("to-a", 1, 3, KNOWN), IN_SYNC], [replica(1), replica(2)]
+    replicas[1] = replace(replicas[1], seen_ms=at_ms - 3_600_000)
+    state.commit(1, 3, KNOWN, replicas, agreements, at_ms=at_ms, offsets={topic: 4})
+    moves = {topic: TopicMove(at_ms - 3_600_000, at_ms - by_ago_ms)}
+    write_poll(state.root, LastPoll("host:1", at_ms, {topic: end}, moves=moves))
+
+    facts = slackwater("level", "--json").facts
+
+    assert [one["replica"] for one in facts["unheard"]] == ([] if is_heard else ["b"])
+
+
 def test_own_changes_count_as_known_to_their_replica(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
