@@ -13,7 +13,7 @@ from checkpoints.reading.new_starts import TakenHello, last_starts
 from checkpoints.reading.sent_ranges import SentRanges
 from connectors import wire
 from connectors.packets.header import Content, Got, UpdatesHeader
-from streaming.core.batch.exporting import wants_export
+from streaming.core.batch.exporting import packets_of
 from streaming.core.batch.sending import (
     EpochMark,
     LogEntry,
@@ -464,18 +464,15 @@ class PureHub:
         return any(
             wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
             if agreement.feed is None
-            else self._wants_export(agreement, agreement.feed, now_ms)
+            else self._wants_export(agreement, now_ms)
             for agreement in self.state.agreements.values()
         )
 
-    def _wants_export(self, agreement: AgreementState, feed: PacketFeed, now_ms: int) -> bool:
-        every_ms = self.topology.subscriptions[agreement.name].packet_every_ms
-        if every_ms is None or agreement.is_retired:
-            return False
-        ends = {rid: len(topic) for rid, topic in self.topics.items()}
-        is_stopped = self.state.replicas[agreement.consumer].is_stopped
-        place = None if is_stopped else self._places(ends).get(agreement.name)
-        return wants_export(agreement, feed, self.state.hub_epoch, now_ms, every_ms, place)
+    def _wants_export(self, agreement: AgreementState, now_ms: int) -> bool:
+        subscription = self.topology.subscriptions[agreement.name]
+        places = self._places({rid: len(topic) for rid, topic in self.topics.items()})
+        packets = packets_of(agreement, subscription, self.state.replicas, places)
+        return packets is not None and packets.wants_export(agreement, self.state.hub_epoch, now_ms)
 
     def _places(self, ends: Mapping[int, int]) -> dict[str, FeedPlace]:
         """Agreement -> the place of the last record of its consumer before these ends."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from streaming.core.batch.exporting import largest_csn, plan_export
+from streaming.core.batch.exporting import largest_csn, packets_of, plan_export
 from streaming.core.batch.sending import EpochMark, SendingView, SendPlan, is_told, plan
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
@@ -141,8 +141,8 @@ def _plan(
     """What the batch sends to an agreement: to its topic, or by a packet if one is exported."""
     topology, name, rid = intake.topology, agreement.name, agreement.consumer
     subscription, dataset = topology.subscriptions.get(name), topology.dataset_at(rid)
-    every_ms = subscription.packet_every_ms if subscription else None
-    if agreement.feed is None or every_ms is None or agreement.is_retired:
+    packets = packets_of(agreement, subscription, intake.replicas, view.places)
+    if packets is None:
         return plan(
             agreement,
             view,
@@ -154,13 +154,11 @@ def _plan(
         )
     return plan_export(
         agreement,
-        agreement.feed,
+        packets,
         view,
         dataset,
         batch=intake.state.batch + 1,
-        every_ms=every_ms,
         page_items=topology.page_items,
-        place=None if intake.replicas[rid].is_stopped else view.places.get(name),
         csn=largest_csn(intake, rid),
         has_items=has_items,
         has_page=has_page,

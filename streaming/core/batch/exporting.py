@@ -5,13 +5,17 @@ catching up is sent as one batch, or a page of a resync; what one packet does no
 the next batch with the next one.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from streaming.core.batch.sending import SendingView, SendPlan, catch_up, sent_live
 from streaming.core.intake.intake import Intake
 from streaming.core.matrix.packets import PacketFeed, Place
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.replica_state import ReplicaState
+from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 
 
@@ -23,28 +27,47 @@ def lacks(agreement: AgreementState, hub_epoch: int) -> bool:
     return agreement.scanned < hub_epoch or not is_told
 
 
-def wants_export(
+class PacketSending(NamedTuple):
+    """How an agreement is sent packets; `every_ms`: of its subscription.
+
+    `place`: of the replica's records, see `PacketFeed`.
+    """
+
+    feed: PacketFeed
+    every_ms: int
+    place: Place | None
+
+    def wants_export(self, agreement: AgreementState, hub_epoch: int, clock_ms: int) -> bool:
+        """Return whether a batch at this hub epoch exports a packet, whatever else it does."""
+        is_lacking = lacks(agreement, hub_epoch)
+        return self.feed.wants_packet(clock_ms, self.every_ms, self.place, lacks=is_lacking)
+
+
+def packets_of(
     agreement: AgreementState,
-    feed: PacketFeed,
-    hub_epoch: int,
-    clock_ms: int,
-    every_ms: int,
-    place: Place | None,
-) -> bool:
-    """Return whether a batch at this hub epoch exports a packet, whatever else it does."""
-    return feed.wants_packet(clock_ms, every_ms, place, lacks=lacks(agreement, hub_epoch))
+    subscription: Subscription | None,
+    replicas: Mapping[int, ReplicaState],
+    places: Mapping[str, Place],
+) -> PacketSending | None:
+    """How an agreement is sent packets; None: it is not.
+
+    A replica that is stopped is not told of a place: what it wrote is not read.
+    """
+    every_ms = subscription.packet_every_ms if subscription else None
+    if agreement.feed is None or every_ms is None or agreement.is_retired:
+        return None
+    place = None if replicas[agreement.consumer].is_stopped else places.get(agreement.name)
+    return PacketSending(agreement.feed, every_ms, place)
 
 
 def plan_export(
     agreement: AgreementState,
-    feed: PacketFeed,
+    packets: PacketSending,
     view: SendingView,
     dataset: str,
     *,
     batch: int,
-    every_ms: int,
     page_items: int,
-    place: Place | None,
     csn: str,
     has_items: bool,
     has_page: bool,
@@ -53,11 +76,11 @@ def plan_export(
 ) -> SendPlan:
     """The agreement after batch `batch`, and the range that its packet holds, if it exports one.
 
-    `every_ms`: of the subscription. `place`, `csn`: of the replica's records, see `PacketFeed`.
+    `csn`: of the replica's records, see `PacketFeed`.
     has_items: the batch's own hub epoch holds something for the consumer; has_page: a page of its
     resync. `is_news`: the consumer is told at once why it is stopped. `ranges`: those of the page.
     """
-    wanted = wants_export(agreement, feed, view.hub_epoch, view.clock_ms, every_ms, place)
+    wanted = packets.wants_export(agreement, view.hub_epoch, view.clock_ms)
     if not (wanted or has_page or is_news):
         return SendPlan(agreement)
     planned = _range(agreement, view, dataset, page_items, ranges, has_items=has_items or has_page)
@@ -66,7 +89,7 @@ def plan_export(
     is_open = after.is_sent_to and (
         lacks(after, view.hub_epoch) or (resync is not None and not resync.last_page)
     )
-    exported = feed.exported(batch, view.clock_ms, place, csn, is_open=is_open)
+    exported = packets.feed.exported(batch, view.clock_ms, packets.place, csn, is_open=is_open)
     return planned._replace(agreement=replace(after, feed=exported))
 
 

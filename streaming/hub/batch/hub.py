@@ -8,7 +8,7 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.commit.protocol import Ledger
 from checkpoints.reading import lookup
 from checkpoints.reading.truncates import other_rows
-from streaming.core.batch.exporting import wants_export
+from streaming.core.batch.exporting import packets_of
 from streaming.core.batch.sending import wants_batch
 from streaming.core.conflict.truncate import summary
 from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
@@ -194,13 +194,9 @@ class Hub:
 
     def _wants_export(self, subscription: Subscription, plan: Plan) -> bool:
         """Return whether a batch without input would export a packet."""
-        agreement, every_ms = self.state.agreements[subscription.name], subscription.packet_every_ms
-        if agreement.feed is None or every_ms is None or agreement.is_retired:
-            return False
-        is_stopped = self.state.replicas[agreement.consumer].is_stopped
-        place = None if is_stopped else plan.places.get(agreement.name)
-        hub_epoch = self.state.hub_epoch
-        return wants_export(agreement, agreement.feed, hub_epoch, plan.at_ms, every_ms, place)
+        agreement, hub_epoch = self.state.agreements[subscription.name], self.state.hub_epoch
+        packets = packets_of(agreement, subscription, self.state.replicas, plan.places)
+        return packets is not None and packets.wants_export(agreement, hub_epoch, plan.at_ms)
 
     def paused(self) -> dict[int, int]:
         """Rid -> its open transactions, of replicas that have too many for more to be read."""
