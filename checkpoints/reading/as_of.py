@@ -1,17 +1,18 @@
 """Rows as they stood at a hub epoch: `rows` as it was then, and the changelog behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from checkpoints.commit.epochs import checkpoint_of
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
 from checkpoints.query import among, equals, select
 from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between
 from checkpoints.reading.past import PastStore, oldest_epoch
+from checkpoints.store import StateStore
 from checkpoints.tables import ROWS, TableName
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.truncation import ALL_KEYS
@@ -26,17 +27,30 @@ _WRITTEN = ("hub_epoch", "place", "key", "rid", "csn", "image")
 def travel_to(store: PastStore, marks: Sequence[BatchMark], moment: Moment | None) -> int:
     """Go to a moment, by default the last one; its hub epoch. QuestionError if that is gone."""
     newest = marks[-1].hub_epoch if marks else 0
-    epoch = newest if moment is None else epoch_at(marks, moment, lambda csn: judged_in(store, csn))
+    epoch = newest if moment is None else epoch_as_of(store, marks, moment)
     oldest = oldest_epoch(store, marks) - 1
     if epoch < min(oldest, newest):
         raise QuestionError(
             f"hub epoch {epoch} is not kept any more: the oldest one that can be shown is {oldest}"
         )
-    mark = mark_at(marks, epoch)
-    commit = commit_of(store, mark.batch if mark else 0)
+    commit = commit_behind(store, marks, epoch)
     if commit is not None:
-        store.travel(checkpoint_of(commit))
+        store.travel(commit)
     return epoch
+
+
+def epoch_as_of(store: StateStore, marks: Sequence[BatchMark], moment: Moment) -> int:
+    """The hub epoch of a moment; QuestionError if it never was, or is not there yet."""
+    return epoch_at(marks, moment, lambda csn: judged_in(store, csn))
+
+
+def commit_behind(
+    store: StateStore, marks: Iterable[BatchMark], hub_epoch: int
+) -> Checkpoint | None:
+    """The last commit at a hub epoch or below it, the genesis before all; None: there is none."""
+    mark = mark_at(marks, hub_epoch)
+    row = commit_of(store, mark.batch if mark else 0)
+    return None if row is None else checkpoint_of(row)
 
 
 def rows_as_of(

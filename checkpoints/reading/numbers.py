@@ -1,15 +1,13 @@
 """Reads the matrix of the past: the hub's own row behind each hub epoch."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
-from checkpoints.commit.epochs import COMMIT, Checkpoint, checkpoint_of, numbers_of, ruvs_of
-from checkpoints.query import records
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of, numbers_of, ruvs_of
+from checkpoints.query import records, select
 from checkpoints.reading.reader import Reader
-from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.matrix.rows import Row, is_within
@@ -27,26 +25,19 @@ class NumberedEpoch:
     ruvs: Mapping[str, Ruv]
 
 
-def numbers_at(reader: Reader, hub_epoch: int) -> NumberedEpoch:
-    """The hub behind a hub epoch; of one that was never reached, behind the last one below it."""
+def numbers_at(epochs: DeltaTable | None, hub_epoch: int) -> NumberedEpoch:
+    """The hub behind a hub epoch; of one that was never reached, behind the last one below it.
+
+    `epochs`: the table, of a reader or of a hub's store.
+    """
     for bound in (f"hub_epoch = {hub_epoch}", f"hub_epoch < {hub_epoch}"):
-        where = [_COMMIT, bound]
-        order = "hub_epoch DESC, batch"
-        found = reader.read(
-            TableName.EPOCHS, columns=_COLUMNS, where=where, order_by=order, limit=1
+        where, order = [_COMMIT, bound], "hub_epoch DESC, batch"
+        found = select(
+            epochs, TableName.EPOCHS, columns=_COLUMNS, where=where, order_by=order, limit=1
         )
         for row in records(found):
-            return _numbered(row)
+            return NumberedEpoch(numbers_of(row), ruvs_of(row["ruv"]))
     return NumberedEpoch({}, {})
-
-
-def rows_behind(store: StateStore, hub_epochs: Collection[int]) -> dict[int, Row]:
-    """Hub epoch -> the hub's own row behind it; of one that no commit is of: nothing."""
-    store.refreshed(TableName.EPOCHS)
-    where = (ds.field("kind") == COMMIT) & ds.field("hub_epoch").isin(sorted(hub_epochs))
-    found = store.read(TableName.EPOCHS, where, ["batch", "hub_epoch", "numbers", "replicas"])
-    rows = sorted(found.to_pylist(), key=lambda row: row["batch"], reverse=True)
-    return {one: {} for one in hub_epochs} | {row["hub_epoch"]: numbers_of(row) for row in rows}
 
 
 def first_within(reader: Reader, numbers: Row, after: int, upto: int) -> int | None:
@@ -81,7 +72,3 @@ def commit_before(reader: Reader, at_ms: int) -> Checkpoint | None:
     where = [_COMMIT, f"\"at\" < to_timestamp('{time_of(at_ms).isoformat()}')"]
     found = reader.read(TableName.EPOCHS, where=where, order_by="batch DESC", limit=1)
     return next((checkpoint_of(row) for row in records(found)), None)
-
-
-def _numbered(row: Mapping[str, Any]) -> NumberedEpoch:
-    return NumberedEpoch(numbers_of(row), ruvs_of(row["ruv"]))

@@ -234,7 +234,8 @@ class RealHub:
         one = state_of(committed(reader), self._name(rid))
         hub_epoch = max(one.acked_covers, one.estimated - epochs)
         dataset = self.config.dataset_of(agreement_named(self.config, one.name))
-        ruv = numbers_at(reader, hub_epoch).ruvs.get(dataset, NOTHING_KNOWN)
+        table = reader.table(TableName.EPOCHS)
+        ruv = numbers_at(table, hub_epoch).ruvs.get(dataset, NOTHING_KNOWN)
         order = RowOrder(one.name, hub_epoch, tuple(ruv.text()))
         append_command(reader, CommandName.CHEPOCH, order.text())
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from checkpoints.reading.numbers import NumberedEpoch, commit_before, first_within, numbers_at
 from checkpoints.reading.reader import Reader
+from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.matrix.rows import MovedColumn, moved
@@ -71,7 +72,8 @@ class _Asked:
         )
         if after == state.estimated or (raise_only and after < state.estimated):
             return replace(change, after=state.estimated)
-        row, new = numbers_at(self.reader, state.estimated), numbers_at(self.reader, after)
+        epochs = self.reader.table(TableName.EPOCHS)
+        row, new = numbers_at(epochs, state.estimated), numbers_at(epochs, after)
         ruv = new.ruvs.get(self.config.dataset_of(self.of), NOTHING_KNOWN)
         order = RowOrder(self.of.name, after, tuple(ruv.text()))
         return replace(change, entries=self._entries(row, new, rid), order=order)

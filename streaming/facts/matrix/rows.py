@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from checkpoints.reading.numbers import numbers_at
 from checkpoints.reading.reader import Reader
+from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.matrix.rows import NumberRange, Row, lacking
 from streaming.core.state.agreement_state import AgreementState
@@ -114,7 +115,7 @@ def _row(
     hub_epoch = agreement.acked_covers if word is Word.ACTUAL else agreement.estimated
     numbers = hub.numbers
     if hub_epoch != hub.hub_epoch:
-        numbers = numbers_at(reader, hub_epoch).numbers
+        numbers = numbers_at(reader.table(TableName.EPOCHS), hub_epoch).numbers
     return hub_epoch, _named(origins, counted_row(hub, numbers, rid))
 
 

@@ -1,9 +1,10 @@
 """The pins of a state: which hub epochs an operator keeps readable, and at what cost."""
 
-from checkpoints.commit.epochs import checkpoint_of
-from checkpoints.commit.recorded import BatchMark, batch_marks, commit_of, mark_at
+from collections.abc import Sequence
+
+from checkpoints.commit.recorded import BatchMark, batch_marks, mark_at
 from checkpoints.maintenance import pins as recorded
-from checkpoints.reading.as_of import travel_to
+from checkpoints.reading.as_of import commit_behind, travel_to
 from checkpoints.store import StateStore
 from streaming.config.config import Config
 from streaming.core.model.errors import QuestionError
@@ -41,9 +42,9 @@ def listed_pins(config: Config) -> list[tuple[Pin, int | None]]:
     with past(config) as store:
         marks = batch_marks(store)
         found = sorted(recorded.pins(store).values(), key=lambda one: (one.hub_epoch, one.name))
-        return [(pin, _held(store, mark_at(marks, pin.hub_epoch))) for pin in found]
+        return [(pin, _held(store, marks, pin)) for pin in found]
 
 
-def _held(store: StateStore, mark: BatchMark | None) -> int | None:
-    commit = commit_of(store, mark.batch if mark else 0)
-    return None if commit is None else recorded.bytes_held(store.root, checkpoint_of(commit))
+def _held(store: StateStore, marks: Sequence[BatchMark], pin: Pin) -> int | None:
+    commit = commit_behind(store, marks, pin.hub_epoch)
+    return None if commit is None else recorded.bytes_held(store.root, commit)

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from checkpoints.reading.numbers import rows_behind
+from checkpoints.reading.numbers import numbers_at
 from checkpoints.store import StateStore
+from checkpoints.tables import TableName
 from connectors.packets.header import Got, UpdatesHeader
 from connectors.wire import encode_stopped
 from streaming.core.batch.sending import stop_answers
@@ -21,7 +22,9 @@ def headers(store: StateStore, settings: BatchSettings, state: HubState) -> list
     exported = [(state.agreements[name], *_span(state, name)) for name in state.exported]
     rows = {state.hub_epoch: state.numbers}
     earlier = {hub_epoch for _, *span in exported for hub_epoch in span} - rows.keys()
-    rows |= rows_behind(store, earlier) if earlier else {}
+    if earlier:
+        epochs = store.refreshed(TableName.EPOCHS)
+        rows |= {one: numbers_at(epochs, one).numbers for one in earlier}
     return [
         _header(settings, state, agreement, rows[before], rows[after])
         for agreement, before, after in exported
