@@ -8,6 +8,7 @@ import pytest
 
 from connectors.sqlite.check import FAULTS_MAX, check_database
 from connectors.sqlite.install.install import install
+from connectors.sqlite.schema.user_triggers import GUARD
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 
@@ -99,6 +100,52 @@ def test_a_replica_in_use_can_be_checked(database: Path) -> None:
     assert found.is_good
     assert [(t.rows, t.is_captured, t.triggers) for t in found.tables] == [(1, True, ("mine",))]
     assert found.not_configured == ("log", "team")
+
+
+@pytest.mark.parametrize(
+    ("when", "body", "text"),
+    [
+        ("BEFORE UPDATE", "UPDATE account SET note = 'x' WHERE id = OLD.id", "a row is updated"),
+        ("UPDATE OF email", "UPDATE account SET note = 'x' WHERE id = OLD.id", "a row is updated"),
+        ("BEFORE DELETE", "DELETE FROM account WHERE id = OLD.id", "a row is deleted"),
+        ("BEFORE DELETE", "INSERT INTO log VALUES ('')", "writes account by trigger next on log"),
+    ],
+)
+def test_a_trigger_that_may_write_the_row_that_is_written_is_warned_of(
+    database: Path, when: str, body: str, text: str
+) -> None:
+    """The guard does not help: here, where the row is written first, the journal may be wrong."""
+    with closing(sqlite3.connect(database)) as client:
+        client.execute(f"CREATE TRIGGER early {when} ON account {GUARD} BEGIN {body}; END")
+        client.execute(
+            f"CREATE TRIGGER next AFTER INSERT ON log {GUARD} AND NEW.line = ''"
+            " BEGIN UPDATE account SET note = 'x'; END"
+        )
+
+    found = check_database(database, [ACCOUNT])
+
+    (warning,) = [one for one in found.warnings if one.startswith("trigger early on table account")]
+    assert text in warning
+    assert "make it an AFTER trigger" in warning
+    assert found.is_good
+
+
+@pytest.mark.parametrize(
+    ("when", "body"),
+    [
+        ("AFTER UPDATE", "UPDATE account SET note = 'x' WHERE id = OLD.id"),
+        ("BEFORE INSERT", "DELETE FROM account WHERE id = NEW.id"),
+        ("BEFORE DELETE", "INSERT INTO team VALUES (OLD.team)"),
+    ],
+)
+def test_what_sqlite_defines_is_no_warning(database: Path, when: str, body: str) -> None:
+    """Behind the row, before one that is not there yet, and in other tables."""
+    with closing(sqlite3.connect(database)) as client:
+        client.execute(f"CREATE TRIGGER fine {when} ON account {GUARD} BEGIN {body}; END")
+
+    found = check_database(database, [ACCOUNT])
+
+    assert not [one for one in found.warnings if "trigger fine" in one]
 
 
 def test_a_trigger_that_is_lost_is_named(database: Path) -> None:
