@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkpoints.commit.epochs import Checkpoint
 from checkpoints.query import open_table
@@ -18,6 +17,7 @@ from streaming.core.delivery.recovery_point import (
 )
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Topology
+from streaming.stages.groups import grouped
 
 
 def delays_after(
@@ -42,6 +42,6 @@ def _points(
 
 def _first_ms(eligible: pa.Table) -> dict[int, int]:
     """Origin -> the time of the first change of its that the batch judged; 0: it is not known."""
-    times = eligible.select(["rid", "time"]).group_by("rid").aggregate([("time", "min")])
-    first_ms = pc.divide(times["time_min"].cast(pa.int64()), 1000).to_pylist()
-    return dict(zip(times["rid"].to_pylist(), (ms or 0 for ms in first_ms), strict=True))
+    found = grouped(eligible.select(["rid", "time"]), ["rid"]).aggregate([("time", "min")])
+    first_us = found["time_min"].cast(pa.int64()).to_pylist()
+    return dict(zip(found["rid"].to_pylist(), ((us or 0) // 1000 for us in first_us), strict=True))

@@ -24,6 +24,7 @@ from streaming.hub.batch.settings import BatchSettings
 from streaming.jvm.master import is_local_master
 from streaming.stages.check import check_records
 from streaming.stages.checked import NO_CHECKED
+from streaming.stages.groups import grouped
 
 WARM_UP_RECORDS = 100
 
@@ -140,9 +141,9 @@ def limits_of(limits: LimitsConfig, settings: BatchSettings) -> Limits:
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:
     """Raise SourceError if Spark delivered offsets that are not in the plan."""
-    found = facts.group_by("rid").aggregate([("offset", "min"), ("offset", "max")]).to_pylist()
+    of_each = grouped(facts, ["rid"]).aggregate([("offset", "min"), ("offset", "max")])
     names = {rid: topic for topic, rid in topics.items()}
-    for row in found:
+    for row in of_each.to_pylist():
         topic, first, last = names[row["rid"]], row["offset_min"], row["offset_max"]
         if not plan.offsets_from[topic] <= first <= last < plan.offsets_to[topic]:
             raise SourceError(

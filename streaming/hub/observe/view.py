@@ -29,6 +29,7 @@ from streaming.facts.status.recorded import RecordedFacts, open_changes, recorde
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.phases import BatchPhases, BatchTimes
 from streaming.hub.batch.settings import CommittedBatch
+from streaming.stages.groups import grouped
 from streaming.stages.log import CHANGE
 
 DRAIN_EVERY_S = 5.0
@@ -234,5 +235,5 @@ def accepted_changes(log: pa.Table) -> dict[tuple[int, str], int]:
         pc.equal(log["kind"], CHANGE), pc.equal(log["verdict"], Verdict.ACCEPTED.value)
     )
     rows = log.select(["rid", "table"]).filter(is_accepted)
-    found = rows.group_by(["rid", "table"]).aggregate([([], "count_all")]).to_pylist()
+    found = grouped(rows, ["rid", "table"]).aggregate([([], "count_all")]).to_pylist()
     return {(row["rid"], row["table"]): row["count_all"] for row in found}
