@@ -82,6 +82,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "truncates": "of a commit: the last accepted truncate of every table that had one",
         "places": "of a plan: how far it reads the records that packets bring, by agreement",
         "feeds": "of a commit: the packets of each agreement that is sent some",
+        "elsewhere": "of a commit: what replicas that another hub serves have reflected of that",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

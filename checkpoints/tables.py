@@ -212,6 +212,8 @@ ROWS = pa.schema(
     ]
 )
 
+_LINES = pa.list_(pa.string())
+
 _SESSION = pa.struct(
     [
         ("id", pa.string()),
@@ -332,6 +334,17 @@ _FEED = pa.struct(
     ]
 )
 
+_ELSEWHERE = pa.struct(
+    [
+        ("rid", pa.int32()),
+        ("session", pa.string()),
+        ("agreement", pa.string()),
+        ("hub_epoch", pa.int64()),
+        ("reflections", pa.list_(pa.struct([("epoch", pa.int64()), ("ruv", _LINES)]))),
+        ("judged", pa.list_(pa.struct([("hub_epoch", pa.int64()), ("csn", pa.string())]))),
+    ]
+)
+
 EPOCHS = pa.schema(
     [
         ("kind", pa.string()),
@@ -380,6 +393,7 @@ EPOCHS = pa.schema(
         ("numbers", pa.map_(pa.int32(), pa.int64())),
         ("places", pa.list_(pa.struct([("agreement", pa.string()), *_PLACE]))),
         ("feeds", pa.list_(_FEED)),
+        ("elsewhere", pa.list_(_ELSEWHERE)),
     ]
 )
 

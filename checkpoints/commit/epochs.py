@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from checkpoints.commit.elsewhere import elsewhere_of, elsewhere_rows, with_elsewhere
 from checkpoints.commit.feeds import feed_row, feeds_of, place_row, places_of
 from checkpoints.commit.resyncs import realign_row, realigned_range, resync_of, resync_row
 from checkpoints.format_number import FORMAT
@@ -208,13 +209,15 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "truncates": [{"table": t, **one._asdict()} for t, one in state.truncations.items()],
         "numbers": sorted(state.numbers.items()),
         "feeds": [feed_row(n, a.feed) for n, a in state.agreements.items() if a.feed is not None],
+        "elsewhere": elsewhere_rows(state.replicas.values()),
     }
 
 
 def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
     """The checkpoint that a row holds, the open transactions apart (table `pending`)."""
     check_format(row["format"])
-    replicas = [_replica(r) for r in row["replicas"]]
+    elsewhere = elsewhere_of(row["elsewhere"] or ())
+    replicas = [with_elsewhere(_replica(r), elsewhere) for r in row["replicas"]]
     feeds = feeds_of(row["feeds"] or ())
     agreements = [replace(_agreement(a), feed=feeds.get(a["name"])) for a in row["agreements"]]
     state = HubState(

@@ -179,7 +179,7 @@ class ReplicaStore(Protocol):
     # -- position: how far the replica has applied the hub's batches, and its sessions ----------
 
     position: Position
-    """The position in force; only `apply` and `start_session` store it."""
+    """The position in force; only `follow`, `apply` and `start_session` store it."""
 
     @property
     def epoch(self) -> int:
@@ -188,6 +188,14 @@ class ReplicaStore(Protocol):
     @property
     def updates_offset(self) -> int:
         """The offset in the updates topic behind the last batch that was applied."""
+
+    def follow(self, agreement: str | None) -> None:
+        """Read the updates of this agreement from here on; before the first session of a run.
+
+        A position that another agreement brought becomes `Position.moved`, and the offset in the
+        updates topic 0, for it is another topic. Every hello names the agreement. None: nothing is
+        sent to the replica.
+        """
 
     def compared_up_to(self) -> tuple[int, OwnTopic]:
         """The offset of the own topic from which to compare, and the state at that offset."""

@@ -24,7 +24,13 @@ from connectors.agent.contract import (
     ReplicaStore,
     StoreBusyError,
 )
-from connectors.agent.losses import UncarriedLog, log_losses, lost_text, stranded_text
+from connectors.agent.losses import (
+    UncarriedLog,
+    log_losses,
+    lost_text,
+    moved_text,
+    stranded_text,
+)
 from connectors.agent.metrics import AgentCounts, served_metrics
 from connectors.agent.outage import Outage, StopRequested
 from connectors.agent.own_topic import IgnoredRecords, OwnTopic, compare
@@ -77,6 +83,7 @@ def run(
     settings, outage = access.settings, Outage(stop, access)
     with outage.logged, closing(ChangesTopic(outage)) as changes:
         updates = None
+        _follow(store, settings.agreement)
         if settings.updates_topic is not None:
             updates = UpdatesTopic(settings.updates_topic, store.updates_offset, outage)
         watch = ClockWatch(settings.rid, settings.skew_s)
@@ -96,6 +103,14 @@ def run(
             if updates is not None:
                 updates.close()
     log.info("ended")
+
+
+def _follow(store: ReplicaStore, agreement: str | None) -> None:
+    """Go on with this agreement; a position that another one brought says so in the log."""
+    before = store.position.agreement
+    store.follow(agreement)
+    if before and agreement and before != agreement:
+        log.warning("%s", moved_text(before, agreement))
 
 
 def ready_text(settings: AgentSettings, unpublished: int) -> str:

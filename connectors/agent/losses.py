@@ -46,6 +46,15 @@ def lost_text(past: OwnTopic) -> str:
     )
 
 
+def moved_text(before: str, agreement: str) -> str:
+    """Say that what others write comes by another agreement from here on, and what follows."""
+    return (
+        f"what others write came by agreement {before}, and comes by {agreement} from here on: the"
+        " hub copies everything to this database, and what is written here before it has caught up"
+        " is in conflict (`floor`)"
+    )
+
+
 def stranded_text(past: OwnTopic) -> str:
     """Say that the hub did not take records of this database, and what follows."""
     return (

@@ -27,7 +27,7 @@ from connectors.packets.header import Got
 from connectors.packets.outbox import Outbox, Scrubbed
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.change import Change
-from streaming.core.model.errors import StateError
+from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.text.wording import as_count
 
 LOOK_S = 1.0
@@ -48,6 +48,7 @@ def run_by_packets(
     What is left is exported at the end. `readers`: who may read its metrics now.
     """
     folder = packets.existing_folder()
+    _stay(store, settings.agreement)
     has_published = store.position.session is not None
     file = packets.outbox_file(settings.replica)
     with closing(Outbox.open(file, settings.replica, has_published=has_published)) as outbox:
@@ -65,6 +66,18 @@ def run_by_packets(
                     run.run_once(packets.every_s)
                 run.finish()
     log.info("ended")
+
+
+def _stay(store: ReplicaStore, agreement: str | None) -> None:
+    """Name the agreement in each hello; ConfigError if another one brought the position."""
+    before = store.position.agreement
+    if before and agreement and before != agreement:
+        raise ConfigError(
+            f"agreement {before} brought what this database has, and {agreement} sends packets to"
+            f" it: give the agent the configuration of the hub that has {before}, or fill the"
+            " database anew with `slackwater reinit`"
+        )
+    store.follow(agreement)
 
 
 def ready_text(settings: AgentSettings, folder: Path, every_s: float) -> str:

@@ -62,7 +62,8 @@ class AgentSettings:
     `log_format`, `log_level`: of its log, on standard error. `metrics_port`: where its metrics are
     served at `metrics_host`, to whom `metrics_access` admits; 0: nowhere. `load`: the import path
     of a function that registers on a connection what the database's schema needs. `packets`: its
-    topics are packets in a folder, and Kafka is not asked; None: they are in Kafka.
+    topics are packets in a folder, and Kafka is not asked; None: they are in Kafka. `agreement`:
+    what sends to it; None: nothing does, or nobody says.
     """
 
     database: DatabaseAddress
@@ -85,6 +86,7 @@ class AgentSettings:
     metrics_access: PortAccess = EVERYBODY
     load: str | None = None
     packets: PacketSettings | None = None
+    agreement: str | None = None
 
     def text(self) -> str:
         """The settings as the document that `parse` reads."""

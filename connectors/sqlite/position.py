@@ -5,18 +5,42 @@ from contextlib import closing
 from pathlib import Path
 
 from connectors.sqlite.connections import reading
-from connectors.sqlite.journal.entries import ruv_of
+from connectors.sqlite.journal.entries import ruv_of, ruv_text
 from streaming.core.delivery.consumer import Position
 
 
 def stored_position(connection: sqlite3.Connection) -> Position:
-    """The position in an open database."""
-    query = (
-        "SELECT session, last, covers, epoch, ruv, generation, reached FROM _slackwater_position"
+    """The position in an open database, which an older agent may have made."""
+    with closing(connection.execute("SELECT * FROM _slackwater_position")) as cursor:
+        names = [column[0] for column in cursor.description]
+        row = dict(zip(names, cursor.fetchone(), strict=True))
+    return Position(
+        row["session"],
+        row["last"],
+        row["covers"],
+        row["epoch"],
+        ruv_of(row["ruv"]),
+        row["generation"],
+        row["reached"],
+        row.get("agreement", ""),
     )
-    with closing(connection.execute(query)) as cursor:
-        session, last, covers, epoch, ruv, generation, reached = cursor.fetchone()
-    return Position(session, last, covers, epoch, ruv_of(ruv), generation, reached)
+
+
+def store_position(connection: sqlite3.Connection, position: Position) -> None:
+    """Store a position; the session is stored by its hello."""
+    connection.execute(
+        "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
+        " reached = ?, agreement = ?",
+        (
+            position.last,
+            position.covers,
+            position.epoch,
+            ruv_text(position.ruv),
+            position.generation,
+            position.reached,
+            position.agreement,
+        ),
+    )
 
 
 def position_of(database: str | Path) -> tuple[int, Position]:

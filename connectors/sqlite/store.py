@@ -26,7 +26,7 @@ from connectors.sqlite.journal import snapshot, uncaptured, uncarried
 from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
 from connectors.sqlite.journal.reconcile import opno_before, reconcile, renumber
 from connectors.sqlite.load import Prepare, nothing
-from connectors.sqlite.position import stored_position
+from connectors.sqlite.position import store_position, stored_position
 from connectors.sqlite.schema.conflict_clauses import leave_to_clauses
 from connectors.sqlite.schema.document import database_schema
 from connectors.sqlite.schema.inspection import constraint_summaries
@@ -66,6 +66,7 @@ class SqliteStore:
     schema: DatabaseSchema = field(default_factory=lambda: DatabaseSchema("", "", ""))
     schema_published: str = ""
     wal: OpenedFile | None = None
+    agreement: str | None = None
 
     @classmethod
     @store_errors()
@@ -269,6 +270,19 @@ class SqliteStore:
         return own
 
     @store_errors()
+    def follow(self, agreement: str | None) -> None:
+        """Read the updates of this agreement from here on."""
+        before, self.agreement = self.position, agreement
+        moved = before.moved(agreement)
+        if moved == before:
+            return
+        with self._transaction():
+            store_position(self.connection, moved)
+            if before.agreement:
+                self.connection.execute("UPDATE _slackwater_position SET updates_offset = 0")
+        self.position = moved
+
+    @store_errors()
     def start_session(
         self, session: str, own: str | None, *, lost: bool, position: Position | None = None
     ) -> Hello:
@@ -285,9 +299,10 @@ class SqliteStore:
             )
         self.position = (position or self.position).in_session(session)
         if self._row("SELECT reinit AND published = 0 FROM _slackwater_position")[0]:
-            hello = replace(self.position.hello(None, lost=False), reinit=True)
+            anew = self.position.hello(None, lost=False, agreement=self.agreement)
+            hello = replace(anew, reinit=True)
         else:
-            hello = self.position.hello(own, lost=lost)
+            hello = self.position.hello(own, lost=lost, agreement=self.agreement)
         told = snapshot.named(self.connection)
         return replace(hello, unreplicated=self.unreplicated or None, snapshot=told)
 

@@ -9,14 +9,15 @@ def agent_settings(config: Config, replica: str, database: DatabaseAddress) -> A
 
     What no configuration says is as it is by default.
     """
-    topics = [config.updates_topic(a.name) for a in config.agreements if a.consumer == replica]
+    names = [one.name for one in config.agreements if one.consumer == replica]
+    agreement = names[0] if names else None
     return AgentSettings(
         database,
         replica,
         config.replica(replica).rid,
         config.kafka.bootstrap_servers,
         config.changes_topic(replica),
-        topics[0] if topics else None,
+        config.updates_topic(agreement) if agreement else None,
         tuple(config.table_map().values()),
         config.kafka.options,
         config.limits.record_bytes,
@@ -25,4 +26,5 @@ def agent_settings(config: Config, replica: str, database: DatabaseAddress) -> A
         log_format=config.log.format,
         log_level=config.log.level,
         metrics_access=config.http.access,
+        agreement=agreement,
     )

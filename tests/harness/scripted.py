@@ -25,7 +25,8 @@ class ScriptedReplica:
     """One replica; `clock_s` does not move, so CSNs are numbered by their sequence.
 
     `published`: every change in its topic. `open`: label -> prim_csn of a transaction that is not
-    ended; `void`: those that were aborted.
+    ended; `void`: those that were aborted. `agreement`: whose updates it reads; None: no hello
+    says so.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ScriptedReplica:
     void: set[str] = field(default_factory=set)
     inbox: int = 0
     batches: int = 0
+    agreement: str | None = None
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,10 +82,17 @@ class ScriptedReplica:
         self.sessions += 1
         self.void.update(self.open.values())
         self.open.clear()
-        self.position = self.position.in_session(f"{self.name}-{self.sessions}")
+        moved = self.position.moved(self.agreement)
+        self.position = moved.in_session(f"{self.name}-{self.sessions}")
         own = max((change.csn for change in self.published), default=None)
-        hello = replace(self.position.hello(own, lost=lost), versions=versions)
+        hello = self.position.hello(own, lost=lost, agreement=self.agreement)
+        hello = replace(hello, versions=versions)
         return self.send(hello if generation is None else replace(hello, generation=generation))
+
+    def move(self, agreement: str, updates: str) -> None:
+        """Read the updates of another agreement from here on, as a new agent would."""
+        self.agreement, self.updates, self.inbox = agreement, updates, 0
+        self.hello()
 
     def heartbeat(self) -> int:
         """Say that it is alive; the offset."""

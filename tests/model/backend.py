@@ -70,6 +70,9 @@ class Backend(Protocol):
     def packets_to(self, rid: int) -> Sequence[Packet]:
         """Every packet that was written for this consumer, from the first."""
 
+    def agreement_read_by(self, rid: int) -> str:
+        """The agreement whose updates this replica reads."""
+
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
 
@@ -85,6 +88,9 @@ class Backend(Protocol):
         kill: the hub dies when it reaches this point, and is down until `restart`. pages: the
         consumers that the batch sends a page of their resync, if there is one.
         """
+
+    def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
+        """Let another hub that reads the topics process all there is, if there is one."""
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort the open transaction of this CSN."""
@@ -169,6 +175,9 @@ class Backend(Protocol):
 
     def conflicts(self) -> Sequence[Conflict]:
         """Every recorded loser."""
+
+    def lost_elsewhere(self) -> Collection[str | None]:
+        """The CSNs of the losers that another hub has recorded that reads the same topics."""
 
     def refused(self) -> Mapping[tuple[int, RowKey], int]:
         """(rid, row) -> how often its database refused it, of the rows it has not taken since."""

@@ -265,6 +265,10 @@ class PureHub:
         value = wire.encode(session or "", record)
         return check(value, rid, self.topology.tables, Limits(writes=writes))
 
+    def agreement_read_by(self, rid: int) -> str:
+        """The agreement whose updates this replica reads."""
+        return self.topology.agreement_of(rid) or ""
+
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         return self.sent[rid]
@@ -315,6 +319,9 @@ class PureHub:
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
             plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
             self.run(replace(plan, writes=dict(self.writes)))
+
+    def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
+        """No other hub reads its topics."""
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -812,6 +819,10 @@ class PureHub:
         """Every recorded loser."""
         judged = (entry for entry in self.entries() if isinstance(entry, Judged))
         return [_conflict(one) for one in judged if one.conflict]
+
+    def lost_elsewhere(self) -> Collection[str | None]:
+        """No other hub reads its topics."""
+        return ()
 
     def refused(self) -> Mapping[tuple[int, RowKey], int]:
         """(rid, row) -> how often its database refused it, of the rows it has not taken since."""

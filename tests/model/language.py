@@ -12,11 +12,13 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Item, RangeItem, Reason, Update
 from tests.model.post import Post
-from tests.model.replica import Replica, row_of, value_of
+from tests.model.replica import Replica, name_of, row_of, value_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
+from tests.model.two_hubs import TwoHubs
 from tests.model.world import ALL_EPOCHS, World, topology
 
 HUB = "the hub"
+OTHER_HUB = "the other hub"
 LATER = " joins later"
 
 
@@ -601,6 +603,44 @@ def _point(text: str) -> FaultPoint:
     return FaultPoint(text.replace(" the ", "_").replace(" ", "_"))
 
 
+@sentence("the other hub takes {what*}")
+def other_takes(story: Story, what: str) -> None:
+    """The one that does not serve takes `all`, or so many records of each topic.
+
+    With `all` it sends the next page of each resync, too.
+    """
+    world, counts = story.world, _counts(what)
+    if counts is None:
+        rids = [one.rid for one in world.replicas.values()]
+        two_hubs(story).other.take(None, world.now_s * 1000, None, rids)
+        return
+    by_rid = {world.replicas[name].rid: n for name, n in counts.items()}
+    two_hubs(story).other.take(by_rid, world.now_s * 1000, None)
+
+
+@sentence("{replica} moves to the other hub")
+def moves(story: Story, replica: str) -> None:
+    """Its agent ends, and its successor reads the updates of the other hub."""
+    one = story.replica(replica)
+    two_hubs(story).there ^= {one.rid}
+    one.crash(database=False)
+    one.missing.clear()  # of the topic that it does not read any more
+    story.world.hello(replica)
+
+
+@sentence("the other hub serves")
+def other_serves(story: Story) -> None:
+    """From here on it is "the hub", and the one before is the other one."""
+    two_hubs(story).swap()
+
+
+def two_hubs(story: Story) -> TwoHubs:
+    """The backend of a story of two hubs."""
+    if not isinstance(story.world.hub, TwoHubs):
+        raise StoryError("there is one hub")
+    return story.world.hub
+
+
 @sentence("the hub is backed up")
 def hub_is_backed_up(story: Story) -> None:
     """Its state as it is now can be put back later; the newest backup counts."""
@@ -632,13 +672,17 @@ def restarts(story: Story) -> None:
 
 
 def _take(story: Story, what: str, point: FaultPoint | None, pages: Collection[str] = ()) -> None:
-    counts = None
-    if what != "all":
-        parts = [] if what == "nothing" else [part.split(" of ") for part in what.split(", ")]
-        counts = {replica: int(count) for count, replica in parts}
     before = story.world.hub.hub_epoch()
-    story.world.take(counts, point, pages)
+    story.world.take(_counts(what), point, pages)
     story.risen = story.world.hub.hub_epoch() - before
+
+
+def _counts(what: str) -> dict[str, int] | None:
+    """Replica -> how many records of its topic; None: all that there are."""
+    if what == "all":
+        return None
+    parts = [] if what == "nothing" else [part.split(" of ") for part in what.split(", ")]
+    return {replica: int(count) for count, replica in parts}
 
 
 @sentence("everything settles")
@@ -652,7 +696,7 @@ def settles(story: Story) -> None:
 
 @sentence("{key} is {value} at {place*}")
 def row_is(story: Story, key: str, value: str, place: str) -> None:
-    """`gone`: there is no such row. The place is a replica, or `the hub`."""
+    """`gone`: there is no such row. The place is a replica, `the hub` or `the other hub`."""
     claim(story, _values(story, place).get(key, "gone"), value)
 
 
@@ -858,7 +902,10 @@ def has_state(story: Story, replica: str, state: str) -> None:
 
 
 def _values(story: Story, place: str) -> dict[str, str]:
-    rows = story.world.rows_of_hub() if place == HUB else story.world.rows_of(place)
+    if place == OTHER_HUB:
+        rows = {name_of(*row): text for row, text in two_hubs(story).other.rows().items()}
+    else:
+        rows = story.world.rows_of_hub() if place == HUB else story.world.rows_of(place)
     return {key: value_of(text) for key, text in rows.items()}
 
 

@@ -22,13 +22,14 @@ class Meeting:
     """A judged change, and the write of the version that it met; None: nobody wrote that.
 
     A CSN is ambiguous: of two writes with one CSN a row holds the accepted one. `since`: the hub
-    epoch of that version.
+    epoch of that version. `is_lost_elsewhere`: it lost at another hub, which has recorded it.
     """
 
     judged: Judgement
     write: Write
     met: Write | None
     since: int
+    is_lost_elsewhere: bool = False
 
     @property
     def is_seen(self) -> bool:
@@ -36,7 +37,7 @@ class Meeting:
 
         An operator who released a change had seen what the hub had.
         """
-        if self.write.change.rid == HUB_RID:
+        if self.write.change.rid == HUB_RID or self.is_lost_elsewhere:
             return True
         met, seen = self.met.version if self.met else ABSENT, self.write.seen
         is_held = met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
@@ -193,10 +194,11 @@ def _meetings(world: World) -> list[Meeting]:
         for write in replica.writes
     }
     writes |= {(one.change.csn, one.change.content): one for one in _released(world)}
+    elsewhere = world.hub.lost_elsewhere()
     found, rows = list[Meeting](), dict[str | None, tuple[Write | None, int]]({None: (None, 0)})
     for one in world.hub.changelog():
         write = writes[one.csn, one.content]
-        found.append(Meeting(one, write, *rows[one.met]))
+        found.append(Meeting(one, write, *rows[one.met], one.met in elsewhere))
         if one.verdict == "accepted":
             rows[one.csn] = write, one.hub_epoch
     return found

@@ -157,6 +157,10 @@ class RealHub:
         known = self.places.get(topic, [])
         return known[offset - 1] if 0 < offset <= len(known) else None
 
+    def agreement_read_by(self, rid: int) -> str:
+        """The agreement whose updates this replica reads."""
+        return self._name(rid)
+
     def updates(self, rid: int) -> Sequence[Update | Stopped]:
         """Every record of the updates topic of this consumer's agreement, from the first."""
         seen = self.seen.setdefault(rid, [])
@@ -275,6 +279,13 @@ class RealHub:
         hub.state = replace(hub.state, agreements={**hub.state.agreements, name: away})
         hub.reconfigured = True
         self.take({}, 0, None)
+
+    def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
+        """No other hub reads its topics."""
+
+    def lost_elsewhere(self) -> Collection[str | None]:
+        """No other hub reads its topics."""
+        return ()
 
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction, as `slackwater abort` does."""

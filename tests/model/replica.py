@@ -184,7 +184,7 @@ class Replica:
     ended, and is not started again. `is_ended`: it said goodbye, and was not killed. `is_emptied`:
     it applied nothing since it was emptied.
     `truncates`: table -> what its rows were left as by each truncate that was ever done here.
-    `copied`: range -> the last hub epoch with a copy of it.
+    `copied`: range -> the last hub epoch with a copy of it. `agreement`: whose updates it reads.
     `is_absent`: it is configured, and its agent never ran. `snapshot`: the id of the snapshot that
     it has not ended; `to_tell`: the rows that are not told yet.
     `is_unique`: a constraint lets one row stand in each table. `will_refuse`: row -> how many more
@@ -198,6 +198,7 @@ class Replica:
 
     name: str
     rid: int
+    agreement: str | None = None
     skew_s: int = 0
     dated_s: int = 0
     had_wrong_clock: bool = False
@@ -486,7 +487,7 @@ class Replica:
         self.is_up, self.is_ended, self.is_told_to_stop = True, False, False
         self.sessions += 1
         session = f"{self.name}-{self.sessions}"
-        self.position = self.position.in_session(session)
+        self.position = self.position.moved(self.agreement).in_session(session)
         changes = [record for record in topic if isinstance(record, Change)]
         self._move_past(changes)
         told = (one.epoch + 1 for one in topic if isinstance(one, Applied | Hello))
@@ -496,7 +497,9 @@ class Replica:
             self.position = replace(self.position, epoch=self.epoch)
             self.epoch += 1
             return session, replace(
-                self.position.hello(None, lost=False), reinit=True, snapshot=self.named_snapshot
+                self.position.hello(None, lost=False, agreement=self.agreement),
+                reinit=True,
+                snapshot=self.named_snapshot,
             )
         done = {record.prim_csn for record in topic if isinstance(record, Commit)}
         whole = [c for c in changes if c.prim_csn is None or c.prim_csn in done]
@@ -504,7 +507,8 @@ class Replica:
         lost = {c.csn for c in whole if (c.csn, c.content) not in there} - self.forgiven
         known = (csn for csn in counted if not lost or csn < min(lost))
         self.forgiven |= lost
-        hello = self.position.hello(max(known, default=None), lost=bool(lost))
+        own = max(known, default=None)
+        hello = self.position.hello(own, lost=bool(lost), agreement=self.agreement)
         return session, replace(hello, snapshot=self.named_snapshot)
 
     def resume(self, topic: Sequence[Record]) -> bool:

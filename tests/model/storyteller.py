@@ -21,6 +21,7 @@ from tests.model.hub import PureHub
 from tests.model.language import run
 from tests.model.replica import LONG, ODD, Replica, table_of
 from tests.model.sentences import Story
+from tests.model.two_hubs import TwoHubs
 from tests.model.world import MERGE, World
 
 REPLICAS = ("r1", "r2", "r3")
@@ -133,6 +134,9 @@ FEEDS = {
     "send_lost_again": 2,
 }
 """The same with a replica that is fed by packets, which are lost, doubled and swapped."""
+
+MOVES = {**BY_HAND, **AWAY, **LOSES, "other_takes": 5, "move": 3, "other_serves": 1}
+"""The same with two hubs on one set of topics, and replicas that move from one to the other."""
 
 EVERYTHING = {
     **LOSES,
@@ -307,6 +311,10 @@ class Storyteller:
             self.add_sentence(f"r1 writes last = {self._name()}")
         for name in REPLICAS:
             self.take_sent(name, "", 0)
+        if isinstance(self.world.hub, TwoHubs):
+            for name in REPLICAS:
+                if self.replica(name).rid in self.world.hub.there:
+                    self.add_sentence(f"{name} moves to the other hub")
         self.add_sentence("everything settles")
         paused = [name for name in REPLICAS if self._state(name) == AWAY_PAUSED]
         for name in paused:
@@ -660,6 +668,19 @@ class Storyteller:
         self.add_sentence(
             f"the hub takes {', '.join(f'{n} of {name}' for name, n in counts.items())}"
         )
+
+    def other_takes(self, replica: str, _: str, number: int) -> None:
+        """The other hub processes a few records, or all that there are."""
+        counts = ", ".join(f"{number if name == replica else 1} of {name}" for name in REPLICAS)
+        self.add_sentence(f"the other hub takes {'all' if number == 1 else counts}")
+
+    def move(self, replica: str, _: str, __: int) -> None:
+        """The agent of a replica is started with the configuration of the other hub."""
+        self.add_sentence(f"{replica} moves to the other hub")
+
+    def other_serves(self, _: str, __: str, ___: int) -> None:
+        """Who orders something orders it at the other hub from here on."""
+        self.add_sentence("the other hub serves")
 
     def mark_away(self, replica: str, _: str, __: int) -> None:
         """A consumer acknowledges nothing in time; its next record brings it back.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from hypothesis import example, given, note
 
 from tests.harness.examples import examples
+from tests.model.hub import PureHub
 from tests.model.laws import (
     ALWAYS,
     AT_REST,
@@ -13,6 +14,7 @@ from tests.model.laws import (
     check_transactions_are_whole,
     check_yes_is_true,
 )
+from tests.model.sentences import Make, Story
 from tests.model.storyteller import (
     AWAY,
     AWAY_AND_LOST,
@@ -26,6 +28,7 @@ from tests.model.storyteller import (
     JOINS,
     LOSES,
     LOSES_INPUT,
+    MOVES,
     PUTS_BACK,
     REFUSES,
     REORDERS,
@@ -37,6 +40,7 @@ from tests.model.storyteller import (
     Storyteller,
     plots,
 )
+from tests.model.two_hubs import TwoHubs
 from tests.model.world import World
 
 FIXED = examples(share=1, is_fixed=True)
@@ -213,6 +217,13 @@ def test_replicas_converge_though_one_is_fed_by_packets(plot: Plot) -> None:
 
 
 @FIXED
+@given(plots(MOVES, several=True))
+def test_replicas_converge_though_they_move_between_two_hubs(plot: Plot) -> None:
+    """Each hub reads all topics in cuts of its own; where all are in the end all are equal."""
+    hold(plot, AT_REST, make=TwoHubs)
+
+
+@FIXED
 @given(plots(PUTS_BACK, several=True))
 def test_replicas_converge_though_the_hub_is_restored(plot: Plot) -> None:
     """Also if a database or a consumer's position is older, or newer, than the hub's state."""
@@ -234,14 +245,19 @@ def test_replicas_converge_though_refused_rows_stop_agreements(plot: Plot) -> No
 
 
 def hold(
-    plot: Plot, at_rest: Sequence[Callable[[World], None]], *, takes_all: bool = False
+    plot: Plot,
+    at_rest: Sequence[Callable[[World], None]],
+    *,
+    takes_all: bool = False,
+    make: Make = PureHub,
 ) -> None:
     """Run a story; what always holds must hold after every step, the rest at its end.
 
     The story is noted in the language of the scenarios: when a law breaks, it is one more.
     `takes_all`: nothing is refused and no agreement is stopped by that when it comes to rest.
+    `make`: what the hub is.
     """
-    teller = Storyteller()
+    teller = Storyteller(story=Story(make))
     try:
         for world in teller.run(plot):
             for always in (*ALWAYS, check_yes_is_true):

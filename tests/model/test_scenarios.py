@@ -15,8 +15,11 @@ from tests.harness.topics import TopicEnds
 from tests.model.hub import PureHub
 from tests.model.language import play
 from tests.model.real_hub import RealHub
+from tests.model.two_hubs import TwoHubs
 
-STORIES = sorted((Path(__file__).parents[1] / "scenarios").glob("*.txt"))
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+STORIES = sorted(SCENARIOS.glob("*.txt"))
+STORIES_OF_TWO = sorted((SCENARIOS / "two_hubs").glob("*.txt"))
 
 
 EDGE = re.compile(
@@ -48,6 +51,12 @@ def ends(broker: Broker) -> Iterator[TopicEnds]:
 def test_the_story_holds_on_the_model(story: Path) -> None:
     """Each is a history that made a hub diverge, lose an update, or wait for ever."""
     play(story.read_text(encoding="utf-8"), PureHub)
+
+
+@pytest.mark.parametrize("story", STORIES_OF_TWO, ids=lambda story: story.stem)
+def test_the_story_of_two_hubs_holds_on_the_model(story: Path) -> None:
+    """Each is a history that a hub which takes another's hub epochs for its own gets wrong."""
+    play(story.read_text(encoding="utf-8"), TwoHubs)
 
 
 @pytest.mark.parametrize(

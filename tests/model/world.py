@@ -243,7 +243,9 @@ class World:
             if post.answered and ruv is None and self.replicas[replica].resume(topic):
                 return
             post.answered = True
-        session, hello = self.replicas[replica].hello(topic)
+        one = self.replicas[replica]
+        one.agreement = self.hub.agreement_read_by(one.rid)
+        session, hello = one.hello(topic)
         hello = replace(hello, unpublished=self._counted(replica))
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
 
@@ -384,6 +386,7 @@ class World:
                 self.export(name)
                 self.carry_up(name)
         self.take(pages=[*self.replicas])
+        self.hub.take_beside(self.now_s * 1000, [one.rid for one in self.replicas.values()])
         for name, post in self.posts.items():
             self.carry_down(name)
             if post.was_lost:

@@ -25,6 +25,7 @@ from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import uncaptured, uncarried
+from connectors.sqlite.position import store_position
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Op
 from streaming.core.model.csn import MAX_SKEW_S, Generator
@@ -149,19 +150,11 @@ def _end(
         journal.write_refused(connection, clock_ms, epoch, session, one)
     journal.write_applied(connection, session, position.applied(), batch.hub_epoch)
     connection.execute("UPDATE _slackwater_origin SET applying = 0, epoch = epoch + 1")
+    store_position(connection, position)
     connection.execute(
-        "UPDATE _slackwater_position SET last = ?, covers = ?, epoch = ?, ruv = ?, generation = ?,"
-        " reached = ?, updates_offset = ?, reinit = 0,"
+        "UPDATE _slackwater_position SET updates_offset = ?, reinit = 0,"
         " noted = (SELECT max(id) FROM _slackwater_journal)",
-        (
-            position.last,
-            position.covers,
-            position.epoch,
-            journal.ruv_text(position.ruv),
-            position.generation,
-            position.reached,
-            next_offset,
-        ),
+        (next_offset,),
     )
     return position
 

@@ -47,6 +47,7 @@ def install(
         if "_slackwater_origin" in objects(connection):
             _check_origin(connection, rid)
             _add_tables(connection)
+            _add_columns(connection)
         else:
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
@@ -97,6 +98,14 @@ def _add_tables(connection: sqlite3.Connection) -> None:
         connection.execute(TABLES[name])
     if missing:
         log.warning("created %s, which somebody dropped: what it held is gone", ", ".join(missing))
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    """Add what the tables of an older agent lack."""
+    there = {row[1] for row in connection.execute("PRAGMA table_info(_slackwater_position)")}
+    if "agreement" not in there:
+        column = "agreement TEXT NOT NULL DEFAULT ''"
+        connection.execute(f"ALTER TABLE _slackwater_position ADD COLUMN {column}")
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

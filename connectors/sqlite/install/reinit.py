@@ -107,8 +107,8 @@ def _forget(connection: sqlite3.Connection, start: NewStart) -> None:
     connection.execute("DELETE FROM _slackwater_uncaptured")
     connection.execute(
         "UPDATE _slackwater_position SET session = NULL, last = 0, covers = 0, ruv = '',"
-        " generation = 0, reached = 0, noted = 0, own = NULL, reinit = 1, changes_session = ?,"
-        " changes_offset = ?, updates_offset = ?,"
+        " generation = 0, reached = 0, agreement = '', noted = 0, own = NULL, reinit = 1,"
+        " changes_session = ?, changes_offset = ?, updates_offset = ?,"
         " epoch = (SELECT epoch FROM _slackwater_origin), published = 0,"
         " trimmed_csn = NULL, trimmed_opno = 0, schema = NULL",
         (start.past.session, start.changes_end, start.updates_end),

@@ -50,6 +50,7 @@ TABLES = {
   ruv TEXT NOT NULL DEFAULT '',  -- an element a line
   generation INTEGER NOT NULL DEFAULT 0,
   reached INTEGER NOT NULL DEFAULT 0,  -- the hub epoch that was applied last
+  agreement TEXT NOT NULL DEFAULT '',  -- the one that brought the position; '': nobody knows
   updates_offset INTEGER NOT NULL DEFAULT 0,  -- of the next record of the updates topic
   published INTEGER NOT NULL DEFAULT 0,  -- the journal is in the topic up to this id
   own TEXT,  -- the largest own CSN in the topic below changes_offset

@@ -9,6 +9,7 @@ from streaming.core.batch.sending import EpochMark, SendingView, SendPlan, is_to
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
+from streaming.core.model.ruv import largest_of
 from streaming.core.model.truncation import Truncation
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
@@ -110,13 +111,18 @@ def state_after(
         for name, agreement in agreements.items()
     }
     intake.open.forget(ruvs.values())
+    largest = largest_of(ruvs.values())
     return replace(
         intake.state,
         batch=intake.state.batch + 1,
         hub_epoch=hub_epoch,
         ruvs=ruvs,
         replicas={
-            rid: _stability(replica, hub_epoch, conflicted=rid in conflicted)
+            rid: _stability(
+                replica.judged_up_to(hub_epoch, largest.get(rid, "")),
+                hub_epoch,
+                conflicted=rid in conflicted,
+            )
             for rid, replica in intake.replica_states().items()
         },
         agreements={name: one.agreement for name, one in plans.items()},

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.core.batch.after import TablesAfter
+from streaming.core.batch.elsewhere import as_seen_elsewhere
 from streaming.core.batch.sending import CONFLICT, PAGE, WHOLE, LogEntry, Refresh
 from streaming.core.conflict.judge import (
     Cause,
@@ -64,6 +65,15 @@ class BatchJudge:
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
     repaired: set[tuple[int, RowKey]] = field(default_factory=set)
+    were_elsewhere: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note whose changes another hub's RUV may vouch for; of a hub that is alone nobody's."""
+        self.were_elsewhere = frozenset(
+            rid
+            for rid, one in self.replicas.items()
+            if any(session.elsewhere for session in one.sessions)
+        )
 
     def row(self, key: RowKey) -> RowState:
         """Return the row as it is at this position in hub order."""
@@ -90,6 +100,8 @@ class BatchJudge:
 
     def judge(self, transaction: Sequence[Arrived]) -> None:
         """Judge a transaction, whole or change by change, and refresh the rows that it lost."""
+        if self.were_elsewhere:
+            transaction = [self._as_seen_elsewhere(one) for one in transaction]
         known = [one for one in transaction if one.change.table in self.topology.tables]
         is_rejected = any(self._rejects_transaction(one) for one in known)
         # the causes before a change overwrites its row
@@ -101,6 +113,15 @@ class BatchJudge:
                 self._reject_whole(one, causes[one.change.csn])
             else:
                 self._judge_one(one)
+
+    def _as_seen_elsewhere(self, one: Arrived) -> Arrived:
+        """The change with what its replica had seen of its row by another hub."""
+        change = one.change
+        is_hidden = not self.topology.sees(change.rid, change.table)
+        if change.rid not in self.were_elsewhere or change.op.is_of_table or is_hidden:
+            return one
+        row, function, author = self.row(change.row), self._function(one), self.replicas[change.rid]
+        return as_seen_elsewhere(one, row, function, author.floors, author.sessions)
 
     def _met(self, one: Arrived) -> RowState:
         """The row that a change meets; of a truncate what stands for all rows of its table."""

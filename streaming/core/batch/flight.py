@@ -49,19 +49,23 @@ def applied_in(
     """Return the largest covers that the hub will accept from records it has not read; 0: none.
 
     `received`: (session, record) in topic order, after what the hub has read. The rule is that of
-    intake: the record is of the current session and generation, and its covers were sent.
+    intake: the record is of the current session and generation, and its covers were sent. What
+    another hub sent counts nothing.
     """
     replica, one = hub.replicas.get(rid), hub.agreements.get(agreement)
-    session = replica.session.id if replica and replica.session else None
+    in_force = replica.session if replica else None
+    session = in_force.id if in_force and not in_force.is_elsewhere else None
     known = set(replica.known_sessions) if replica else set()
     sent, applied = one.sent_covers if one else 0, 0
     ruv, published = hub.ruv_of(dataset), one.largest_published if one else hub.hub_epoch
     for speaker, record in received:
         match record:
             case Hello(covers=covers) if speaker not in known:
-                if isinstance(answer_to(hub, ruv, dataset, rid, record, published), Stop):
+                answer = answer_to(hub, ruv, dataset, rid, record, published, agreement)
+                if isinstance(answer, Stop):
                     break
-                session, sent, applied = speaker, covers, covers
+                is_here = record.agreement in (None, agreement)
+                session, sent, applied = (speaker, covers, covers) if is_here else (None, 0, 0)
                 known.add(speaker)
             case Applied(covers=covers, generation=hub.generation) if speaker == session:
                 if covers > published:

@@ -23,6 +23,7 @@ class Position:
     hello. `covers`, `ruv`: it has applied everything up to here. `epoch`: its own epoch when it
     stored them. `generation`: the hub's; 0: not known yet. `reached`: the hub epoch that it applied
     last, in any session: in a resync it is above `covers`, and `last` goes back with a new session.
+    `agreement`: the one that brought it all; empty: nobody knows.
     """
 
     session: str | None = None
@@ -32,6 +33,7 @@ class Position:
     ruv: Ruv = NOTHING_KNOWN
     generation: int = 0
     reached: int = 0
+    agreement: str = ""
     seen_generation: int = 0  # the highest generation for which it sent a hello
     answered: bool = False  # a record of this session was received
     chunks: tuple[Update, ...] = ()  # of the incomplete batch, from chunk 0 on
@@ -40,8 +42,21 @@ class Position:
         """Return the position with which a new session starts."""
         return replace(self, session=session, last=self.covers, answered=False, chunks=())
 
-    def hello(self, own: str | None, *, lost: bool) -> Hello:
-        """Return the record that starts the session."""
+    def moved(self, agreement: str | None) -> "Position":
+        """Return the position from which a replica goes on that reads this agreement's updates.
+
+        Another agreement may be another hub's, whose hub epochs are no numbers of the one before:
+        of the position its RUV is left. None: nothing is sent to it.
+        """
+        if not self.agreement:
+            return replace(self, agreement=agreement or "")
+        if agreement in (None, self.agreement) or not self.generation:  # or it was moved before
+            return self
+        return Position(self.session, epoch=self.epoch, ruv=self.ruv, agreement=self.agreement)
+
+    def hello(self, own: str | None, *, lost: bool, agreement: str | None = None) -> Hello:
+        """Return the record that starts the session; `agreement`: whose updates it reads."""
+        is_other = agreement is not None and self.agreement not in ("", agreement)
         return Hello(
             self.epoch,
             self.covers,
@@ -51,6 +66,8 @@ class Position:
             lost,
             WIRE_VERSIONS,
             reached=self.reached,
+            agreement=agreement,
+            ruv_of=self.agreement if is_other else None,
         )
 
     def applied(self) -> Applied:
@@ -183,6 +200,7 @@ def _assemble(position: Position, update: Update) -> ReceiveOutcome:
         covers=update.covers,
         ruv=update.ruv,
         reached=update.hub_epoch,
+        agreement=update.agreement,
         chunks=(),
     )
     items = tuple(item for chunk in chunks for item in chunk.items)

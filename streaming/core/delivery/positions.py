@@ -81,7 +81,14 @@ class OldGeneration:
     generation: int
 
 
-PositionGap = OldGeneration | EpochsPurged | SendingRefused
+@dataclass(frozen=True, slots=True)
+class OtherAgreement:
+    """The position came by another agreement, of another hub perhaps: it counts its hub epochs."""
+
+    name: str
+
+
+PositionGap = OldGeneration | OtherAgreement | EpochsPurged | SendingRefused
 """Why nothing may be sent from a position, because something would be left out."""
 
 PositionDecision = BelievedPosition | HubBehind | PositionGap

@@ -118,7 +118,7 @@ def committed_points(
 ) -> CommittedPoints:
     """What the state of a hub says; `dataset_of`: a consumer's data set."""
     present = {rid: one for rid, one in state.replicas.items() if not one.is_retired}
-    heard = [one for one in state.agreements.values() if one.session and not one.is_retired]
+    heard = [one for one in state.agreements.values() if one.has_position and not one.is_retired]
     return CommittedPoints(
         clock_ms,
         state.hub_epoch,

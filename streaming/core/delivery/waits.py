@@ -106,6 +106,7 @@ _AWAY = {
     AwayReason.SILENT: ResyncWait.RECORD,
     AwayReason.PAUSED: ResyncWait.OPERATOR,
     AwayReason.UNWRITABLE: ResyncWait.TOPIC,
+    AwayReason.ELSEWHERE: ResyncWait.HELLO,
 }
 
 

@@ -8,13 +8,20 @@ from dataclasses import dataclass, field, replace
 
 from streaming.core.counts import tallies
 from streaming.core.counts.counter_keys import OLD_GENERATION, ReplicaKey
-from streaming.core.delivery.positions import BelievedPosition, OldGeneration, PositionGap
+from streaming.core.delivery.positions import (
+    BelievedPosition,
+    OldGeneration,
+    OtherAgreement,
+    PositionGap,
+)
 from streaming.core.intake.refused_rows import RefusedRows, refused_row
 from streaming.core.intake.sessions import (
     after_applied,
     after_hello,
     answer_to,
     not_in_force,
+    reflected_elsewhere,
+    served_elsewhere,
     with_floor,
     with_session,
 )
@@ -82,7 +89,7 @@ class Intake(TransactionIntake):
         if received.reason is not None:
             self._refuse_invalid(received, received.reason)
             return
-        if self._is_of_old_generation(received.rid, received.record):
+        if not replica.is_elsewhere and self._is_of_old_generation(received.rid, received.record):
             self.counts[ReplicaKey(OLD_GENERATION, received.rid)] += 1
             self.events.append((received, ControlOutcome.OLD_GENERATION))
             return
@@ -124,6 +131,10 @@ class Intake(TransactionIntake):
                 self._commit(received, (commit.prim_csn, received.rid))
             case Abort() as abort:
                 self._abort(received, (abort.prim_csn, received.rid))
+            case Applied() as applied if replica.is_elsewhere:
+                self.replicas[received.rid] = reflected_elsewhere(replica, applied)
+                self.move(received.rid, lambda one: served_elsewhere(one, self.at_ms))
+                self.events.append((received, ControlOutcome.TAKEN))
             case Applied() as applied:
                 self._applied(received, applied, replica)
             case Heartbeat() as heartbeat:
@@ -131,6 +142,8 @@ class Intake(TransactionIntake):
                     replica, epoch=heartbeat.epoch, unpublished=heartbeat.unpublished or 0
                 )
                 self.events.append((received, ControlOutcome.TAKEN))
+            case Refused() if replica.is_elsewhere:
+                self.events.append((received, ControlOutcome.ELSEWHERE))
             case Refused() as refused:
                 self._refused(received, refused)
             case Snapshot() as part:
@@ -178,7 +191,7 @@ class Intake(TransactionIntake):
         if isinstance(answer, Stop):
             self._stop(received, answer)
             return
-        is_old = isinstance(answer, OldGeneration)
+        is_old = isinstance(answer, OldGeneration | OtherAgreement)
         if isinstance(answer, PositionGap):
             self.move(received.rid, lambda one: replace(one, is_full=True))
         if is_old:
@@ -188,19 +201,28 @@ class Intake(TransactionIntake):
         is_new = hello.reinit or replica.status is ReplicaStatus.RECOVERED
         if is_new:  # no session before judges what it writes next; its floors are of older changes
             replica = replace(replica, sessions=())
-        self.replicas[received.rid] = with_session(replica, session_id, hello)
+        agreement, hub_epoch = self.topology.agreement_of(received.rid), self.state.hub_epoch + 1
+        greeted = with_session(replica, session_id, hello, agreement, hub_epoch)
+        self.replicas[received.rid] = greeted
         if hello.lost or is_new or is_old:
             self._floor(received, "" if is_new else hello.own or "")
         if is_new or replica.is_stopped:
             self.opnos[received.rid].fill_holes()  # nobody else will: what filled them is given up
             self.roll_up(self.lists_behind(received.rid))
+        if greeted.is_elsewhere:
+            self.move(received.rid, lambda one: served_elsewhere(one, self.at_ms))
+        else:
+            self._answer(received, hello)
+        self.hellos += 1
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _answer(self, received: ReceivedRecord, hello: Hello) -> None:
+        """Send a replica what it lacks from here on, what it refused included."""
         if not hello.reinit:
             self._scan_again(received.rid, max(hello.covers, hello.reached or 0))
         self.move(received.rid, lambda one: after_hello(one, received, hello, self.at_ms))
         self.refused.after_hello(received.rid, self._applied_to(received.rid, hello))
         self._send_refused_in_resync(received.rid)
-        self.hellos += 1
-        self.events.append((received, ControlOutcome.TAKEN))
 
     def _scan_again(self, rid: int, reached: int) -> None:
         """Order a scan of what a database lacks of ranges: they are in no log, so none is repeated.
@@ -234,7 +256,8 @@ class Intake(TransactionIntake):
         dataset = self.topology.dataset_at(received.rid)
         ruv = self.ruvs.get(dataset) or self.state.ruv_of(dataset)
         published = self._published_to(received.rid)
-        return answer_to(self.state, ruv, dataset, received.rid, hello, published)
+        agreement = self.topology.agreement_of(received.rid)
+        return answer_to(self.state, ruv, dataset, received.rid, hello, published, agreement)
 
     def _applied_to(self, rid: int, hello: Hello) -> int:
         """The hub epoch up to which the replica need not be sent anything again after a hello."""
@@ -374,8 +397,11 @@ class Intake(TransactionIntake):
 
         One that tells a snapshot begins it when that ends.
         """
-        one = self.agreements[name]
-        if self.replicas[one.consumer].snapshot is not None:
+        one, replica = self.agreements[name], self.replicas[self.agreements[name].consumer]
+        if replica.is_elsewhere:
+            self.agreements[name] = one.elsewhere(self.at_ms)
+            return
+        if replica.snapshot is not None:
             self.agreements[name] = one.snapshot_begun()
             return
         self.agreements[name] = one.resyncing(one.acked, self.at_ms)

@@ -128,7 +128,8 @@ def publish_again(intake: Intake, agreement: str) -> None:
 def resync(intake: Intake, order: ResyncOrder) -> None:
     """Begin a resync that an operator orders; before any record of the batch.
 
-    A consumer that has no position yet begins it with its hello.
+    A consumer that has no position yet begins it with its hello, and so does one that another hub
+    serves.
     """
     one = intake.agreements.get(order.agreement)
     is_refused = one is not None and one.status is AgreementStatus.REFUSED
@@ -137,9 +138,9 @@ def resync(intake: Intake, order: ResyncOrder) -> None:
         return
     scans = one.scans | (order.tables & _tables_of(intake, order.agreement))
     wanted = replace(one, is_full=one.is_full or order.is_full, scans=scans)
-    has_position = one.session is not None
-    intake.agreements[one.name] = wanted if has_position else wanted.resumed()
-    if has_position:
+    is_heard = one.session is not None or intake.replicas[one.consumer].is_elsewhere
+    intake.agreements[one.name] = wanted if is_heard else wanted.resumed()
+    if is_heard:
         intake.begin_resync(one.name)
     intake.counts["resyncs"] += 1
 

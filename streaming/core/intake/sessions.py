@@ -8,6 +8,7 @@ from streaming.core.delivery.positions import (
     ClaimedPosition,
     CommittedHub,
     HubBehind,
+    OtherAgreement,
     PositionGap,
     decide,
 )
@@ -25,7 +26,7 @@ from streaming.core.model.statuses import (
 from streaming.core.records.record import WIRE_VERSIONS, Applied, Hello, ReceivedRecord
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.reflection import Session, new_session
+from streaming.core.state.reflection import Session, new_session, reflect_elsewhere
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.resync import CoveredPosition
 
@@ -35,15 +36,26 @@ KEPT_FLOORS = 8
 
 
 def answer_to(
-    state: HubState, ruv: Ruv, dataset: str, rid: int, hello: Hello, published: int
+    state: HubState,
+    ruv: Ruv,
+    dataset: str,
+    rid: int,
+    hello: Hello,
+    published: int,
+    agreement: str | None,
 ) -> BelievedPosition | PositionGap | Stop:
     """Return from where this hello is answered, or why its replica must be stopped.
 
     `ruv`: the hub's of this data set when it read the hello. `published`: the largest covers that
-    was ever committed to be sent to the replica. PositionGap: everything must be copied.
+    was ever committed to be sent to the replica. `agreement`: of this hub, to it; a hello of
+    another one is taken as it is. PositionGap: everything must be copied.
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return Stop(StopReason.OTHER_REPLICAGENERATION)
+    if hello.agreement not in (None, agreement):
+        return BelievedPosition(hello.covers, hello.ruv)
+    if hello.ruv_of is not None:
+        return _no_common_version(hello) or OtherAgreement(hello.ruv_of)
     is_ahead = hello.generation == state.generation and (hello.reached or 0) > state.hub_epoch
     purged = state.purge_ruv_of(dataset)
     hub = CommittedHub(state.generation, ruv, ruv.max_csns(), state.purge_epoch, purged)
@@ -70,9 +82,19 @@ def _no_common_version(hello: Hello) -> Stop | None:
     return Stop(StopReason.UNSUPPORTED, f"{WIRE_VERSION} {numbers}; this hub speaks {ours}")
 
 
-def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> ReplicaState:
-    """Return the replica with its new session and a bounded number of old ones."""
+def with_session(
+    replica: ReplicaState, session_id: str, hello: Hello, agreement: str | None, hub_epoch: int
+) -> ReplicaState:
+    """Return the replica with its new session and a bounded number of old ones.
+
+    `agreement`: of this hub, to the replica; None: there is none. `hub_epoch`: of the batch.
+    """
     session = new_session(session_id, hello.epoch, hello.covers)
+    if hello.agreement not in (None, agreement):
+        session = replace(session, covers=(0,), agreement=hello.agreement or "")
+        session = reflect_elsewhere(session, hello.epoch, hello.ruv)
+    elif any(one.is_elsewhere for one in replica.sessions):
+        session = replace(session, hub_epoch=hub_epoch)
     return replace(
         replica,
         status=ReplicaStatus.LIVE,
@@ -85,6 +107,17 @@ def with_session(replica: ReplicaState, session_id: str, hello: Hello) -> Replic
         ended=None,
         unpublished=hello.unpublished or 0,
     )
+
+
+def reflected_elsewhere(replica: ReplicaState, applied: Applied) -> ReplicaState:
+    """Return the replica after an `applied` of another hub's update: its RUV tells, not its covers.
+
+    Hub epochs are each hub's own numbers (docs/protocol.md, Two hubs).
+    """
+    *before, session = replica.sessions
+    new = reflect_elsewhere(session, applied.epoch, applied.ruv)
+    epoch = max(replica.epoch, applied.epoch + 1)
+    return replace(replica, sessions=(*before, new), epoch=epoch)
 
 
 def with_floor(replica: ReplicaState, floor: Floor) -> ReplicaState:
@@ -168,6 +201,12 @@ def after_applied(
     return replace(
         heard, acked_covers=applied.covers, acked_ruv=applied.ruv, acked_ms=received.time_ms
     )
+
+
+def served_elsewhere(agreement: AgreementState, at_ms: int) -> AgreementState:
+    """Return the agreement while another hub serves its consumer; one that is paused stays so."""
+    is_paused = (agreement.status, agreement.detail) == _PAUSED
+    return agreement if is_paused else agreement.elsewhere(at_ms)
 
 
 def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:

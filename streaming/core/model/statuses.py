@@ -139,6 +139,11 @@ _UNWRITABLE = (
     f" `slackwater resync {AGREEMENT}`, or wait until the hub tries again"
 )
 
+_ELSEWHERE = (
+    "its agent reads the updates of another hub: start it with this hub's configuration to move it"
+    " here, which copies everything to it"
+)
+
 
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus",
@@ -256,9 +261,16 @@ class AwayReason(StrEnum):
     """an operator paused it, and only `slackwater resync` brings it back"""
     UNWRITABLE = "unwritable"
     """its updates topic refused what it was sent; tried again after hub.ack_timeout_s"""
+    ELSEWHERE = "elsewhere"
+    """another hub serves it, by an agreement of its own; its hello to this hub brings it here"""
 
 
-_AWAY = {AwayReason.SILENT: _SILENT, AwayReason.PAUSED: _PAUSED, AwayReason.UNWRITABLE: _UNWRITABLE}
+_AWAY = {
+    AwayReason.SILENT: _SILENT,
+    AwayReason.PAUSED: _PAUSED,
+    AwayReason.UNWRITABLE: _UNWRITABLE,
+    AwayReason.ELSEWHERE: _ELSEWHERE,
+}
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)
 _SEPARATOR = ": "

@@ -73,6 +73,8 @@ class ControlOutcome(StrEnum):
     """it told of a session behind a stop, which never came into force"""
     OLD_GENERATION = "old generation"
     """it acknowledges or refuses what a hub sent whose state was restored since: it is ignored"""
+    ELSEWHERE = "elsewhere"
+    """it refuses what another hub sent, which answers it"""
 
 
 def quarantined_record(

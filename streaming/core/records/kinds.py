@@ -132,6 +132,8 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("reached", FieldType.COUNTER, FieldPresence.OPTIONAL),
             Field("snapshot", FieldType.ID, FieldPresence.OPTIONAL),
             _UNPUBLISHED,
+            Field("agreement", FieldType.ID, FieldPresence.OPTIONAL),
+            Field("ruv_of", FieldType.ID, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.HEARTBEAT: RecordForm(Heartbeat, (_EPOCH, _UNPUBLISHED)),

@@ -164,7 +164,9 @@ class Hello:
     `unreplicated`: columns of configured tables that are not configured, each as table.column.
     `reached`: the hub epoch that it applied last, in any session; None: not told. `snapshot`: the
     id of the snapshot whose `end` is not known to be in the topic; None: there is none.
-    `unpublished`: see Goodbye; None: not told.
+    `unpublished`: see Goodbye; None: not told. `agreement`: the one whose updates it reads; None:
+    not told. `ruv_of`: the agreement that brought its RUV, if that is another one; its hub epochs
+    count nothing then.
     """
 
     epoch: int
@@ -179,6 +181,8 @@ class Hello:
     reached: int | None = None
     snapshot: str | None = None
     unpublished: int | None = None
+    agreement: str | None = None
+    ruv_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

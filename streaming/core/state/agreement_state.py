@@ -188,9 +188,11 @@ class AgreementState:
     def comes_back(self, clock_ms: int, again_ms: int) -> bool:
         """Return whether a record of its consumer brings it back, which was away.
 
-        One whose topic refused something is not tried again before `again_ms`.
+        One whose topic refused something is not tried again before `again_ms`. One that is paused
+        waits for an operator, one that another hub serves for its hello.
         """
-        if self.status is not AgreementStatus.CHANGE_TRACKING or self.detail == AwayReason.PAUSED:
+        stays = (AwayReason.PAUSED, AwayReason.ELSEWHERE)
+        if self.status is not AgreementStatus.CHANGE_TRACKING or self.detail in stays:
             return False
         return not self.is_unwritable or clock_ms - self.away_ms >= again_ms
 
@@ -199,6 +201,21 @@ class AgreementState:
         """Return whether its consumer is away because its topic refused what it was sent."""
         is_away = self.status is AgreementStatus.CHANGE_TRACKING
         return is_away and self.detail == AwayReason.UNWRITABLE
+
+    @property
+    def has_position(self) -> bool:
+        """Return whether its consumer says how far it is; to another hub it says so by itself."""
+        return self.session is not None and not self.is_elsewhere
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Return whether another hub serves its consumer."""
+        is_away = self.status is AgreementStatus.CHANGE_TRACKING
+        return is_away and self.detail == AwayReason.ELSEWHERE
+
+    def elsewhere(self, at_ms: int) -> "AgreementState":
+        """The agreement while another hub serves its consumer."""
+        return self if self.is_elsewhere else self.away(AwayReason.ELSEWHERE, at_ms)
 
     def away(self, why: AwayReason, at_ms: int) -> "AgreementState":
         """The agreement when its consumer counts as away: what it lacks adds up from the acked."""

@@ -96,9 +96,10 @@ class HubState:
         """The smallest MRE of what may still come: of sessions in force and waiting changes.
 
         Without replicas that are fed by packets: theirs is days old, and nothing is kept in memory
-        for them. What they write on is looked up.
+        for them. What they write on is looked up. Those that another hub serves have none here.
         """
         fed = {one.consumer for one in self.agreements.values() if one.feed is not None}
+        fed |= {rid for rid, one in self.replicas.items() if one.is_elsewhere}
         sessions = [
             replica.mre
             for replica in self.replicas.values()

@@ -21,7 +21,8 @@ def adopted(
     finishes a batch of an earlier configuration sends nothing for what was removed since.
     """
     configured = dict.fromkeys(rids)
-    known = state.replicas | {r: ReplicaState(r) for r in configured if r not in state.replicas}
+    known = _of_agreements(state, topology)
+    known |= {r: ReplicaState(r) for r in configured if r not in state.replicas}
     subscriptions = topology.subscriptions
     agreements = state.agreements | {
         name: _agreement(state, one) for name, one in subscriptions.items()
@@ -40,6 +41,22 @@ def adopted(
             for name, one in agreements.items()
         },
     )
+
+
+def _of_agreements(state: HubState, topology: Topology) -> dict[int, ReplicaState]:
+    """The replicas; sessions of an agreement that is of another name now are of another hub.
+
+    So is a state that was copied for a second hub: its sessions are of the first one's agreements.
+    """
+    before = {one.consumer: n for n, one in state.agreements.items() if not one.is_retired}
+    renamed = {
+        rid: name
+        for rid, name in before.items()
+        if topology.agreement_of(rid) not in (None, name) and rid in state.replicas
+    }
+    return state.replicas | {
+        rid: state.replicas[rid].of_agreement(name) for rid, name in renamed.items()
+    }
 
 
 def sending_only(state: HubState, names: Collection[str]) -> HubState:

@@ -106,6 +106,25 @@ class ReplicaState:
         return self.sessions[-1] if self.sessions else None
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Return whether another hub answers the session in force."""
+        return self.session is not None and self.session.is_elsewhere
+
+    def of_agreement(self, name: str) -> "ReplicaState":
+        """The replica when its sessions were of this agreement, and are of another hub's now."""
+        sessions = (
+            one if one.is_elsewhere else replace(one, agreement=name) for one in self.sessions
+        )
+        return replace(self, sessions=tuple(sessions))
+
+    def judged_up_to(self, hub_epoch: int, csn: str) -> "ReplicaState":
+        """The replica after a batch; `csn`: its largest one that was judged."""
+        if self.session is None or not self.is_elsewhere:
+            return self
+        session = self.session.judged_up_to(hub_epoch, csn)
+        return replace(self, sessions=(*self.sessions[:-1], session))
+
+    @property
     def mre(self) -> int:
         """The max replicated epoch: what it reflected in the session in force; 0 without one."""
         return self.session.mre if self.session else 0

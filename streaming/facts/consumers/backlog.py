@@ -42,9 +42,9 @@ def backlog(
     epochs: EpochHistory,
     now_s: float,
 ) -> Backlog:
-    """What the consumer of an agreement lags; unknown before its hello."""
+    """What the consumer of an agreement lags; unknown before its hello, and elsewhere."""
     known = hub.agreements.get(agreement.name) if hub else None
-    if known is None or known.session is None:
+    if known is None or not known.has_position:
         return Backlog()
     tables, acked = config.tables_of(agreement), known.acked_covers
     behind = epochs.behind(acked, tables, known.consumer)
@@ -79,7 +79,7 @@ def acknowledged_by_all(config: Config, reader: Reader) -> int:
         return 0
     names = {one.name for one in serving(config, reader).agreements}
     known = (one for name, one in hub.agreements.items() if name in names)
-    heard = (one.acked_covers for one in known if one.session is not None)
+    heard = (one.acked_covers for one in known if one.has_position)
     return min(heard, default=hub.hub_epoch)
 
 

@@ -133,6 +133,9 @@ class MemoryStore:
         self.published = max(self.published, past.found)
         return past.own
 
+    def follow(self, agreement: str | None) -> None:
+        """It has no other agreement."""
+
     def start_session(
         self, session: str, own: str | None, *, lost: bool, position: Position | None = None
     ) -> Hello:

@@ -37,7 +37,7 @@ def test_a_batch_is_applied_with_position_epoch_and_answer(
     assert database.rows() == [(1, "a", "1.50")]
     assert journalled(again) == [Applied(1, 4, 1, RUV, reached=4)]
     assert (again.epoch, again.updates_offset) == (2, 5)
-    assert again.position == Position("s1", 4, 4, 1, RUV, 1, reached=4)
+    assert again.position == Position("s1", 4, 4, 1, RUV, 1, reached=4, agreement="a")
 
 
 def test_an_empty_batch_moves_the_position(store: ReplicaStore) -> None:
@@ -133,7 +133,27 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     assert (hello.epoch, hello.covers, hello.generation, hello.ruv) == (1, 4, 1, RUV)
     assert (hello.own, hello.lost, hello.reached) == ("own", True, 4)
     assert journalled(store) == changes(store)
-    assert database.store().position == Position("s2", 4, 4, 1, RUV, 1, reached=4)
+    stored = Position("s2", 4, 4, 1, RUV, 1, reached=4, agreement="a")
+    assert database.store().position == stored
+
+
+def test_a_database_that_moves_reads_the_other_topic_from_its_beginning(
+    database: DatabaseUnderTest, store: ReplicaStore
+) -> None:
+    """Its hub epochs, generation and offset are those of the hub that it had."""
+    apply(store, item(1))
+
+    again = database.store()
+    again.follow("b")
+    hello = again.start_session("s2", None, lost=False)
+
+    assert (hello.covers, hello.reached, hello.generation, hello.ruv) == (0, 0, 0, RUV)
+    assert (hello.agreement, hello.ruv_of) == ("b", "a")
+    assert again.updates_offset == 0
+    assert database.store().position == again.position
+    back = database.store()
+    back.follow("a")
+    assert back.start_session("s3", None, lost=False).ruv_of is None
 
 
 def test_a_refusal_outlives_a_session(database: DatabaseUnderTest, store: ReplicaStore) -> None:

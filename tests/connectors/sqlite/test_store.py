@@ -242,7 +242,8 @@ def test_a_hello_tells_the_position_and_stands_for_unpublished_answers(
     assert second == Hello(2, 6, 1, RUV, "own", lost=True, versions=WIRE_VERSIONS, reached=6)
     assert store.position.last == 6
     assert replica.records() == replica.changes()
-    assert replica.store().position == Position("s2", 6, 6, 2, RUV, 1, reached=6)
+    stored = Position("s2", 6, 6, 2, RUV, 1, reached=6, agreement="a")
+    assert replica.store().position == stored
 
 
 def test_a_group_that_a_client_forgot_to_end_is_ended(replica: Replica, store: SqliteStore) -> None:

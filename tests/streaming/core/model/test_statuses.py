@@ -100,5 +100,7 @@ def test_every_reason_to_be_away_says_what_brings_it_back(reason: AwayReason) ->
     remedy = remedy_of(AgreementStatus.CHANGE_TRACKING, reason, "berlin", "to-berlin")
 
     assert remedy is not None
+    by_itself = (AwayReason.SILENT, AwayReason.ELSEWHERE)
     assert ("start its agent" in remedy) == (reason is AwayReason.SILENT)
-    assert ("slackwater resync to-berlin" in remedy) == (reason is not AwayReason.SILENT)
+    assert ("another hub" in remedy) == (reason is AwayReason.ELSEWHERE)
+    assert ("slackwater resync to-berlin" in remedy) == (reason not in by_itself)
