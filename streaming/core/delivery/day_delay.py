@@ -33,14 +33,16 @@ class DayDelay:
 
     def until(self, at_ms: int, from_ms: int) -> "DayDelay":
         """The delay up to a time of this day, during which nothing after `from_ms` was there."""
-        delay_ms, above_ms = max(0, at_ms - from_ms), at_ms - max(self.at_ms, from_ms + MINUTE_MS)
+        worst_ms, above_ms = self.counted(at_ms, from_ms)
+        last_ms = max(0, at_ms - from_ms)
         return replace(
-            self,
-            at_ms=at_ms,
-            last_ms=delay_ms,
-            worst_ms=max(self.worst_ms, delay_ms),
-            above_minute_ms=self.above_minute_ms + max(0, above_ms),
+            self, at_ms=at_ms, last_ms=last_ms, worst_ms=worst_ms, above_minute_ms=above_ms
         )
+
+    def counted(self, at_ms: int, from_ms: int) -> tuple[int, int]:
+        """Of the delay `until` then: `worst_ms` and `above_minute_ms`."""
+        above_ms = at_ms - max(self.at_ms, from_ms + MINUTE_MS)
+        return max(self.worst_ms, at_ms - from_ms), self.above_minute_ms + max(0, above_ms)
 
     def of_day(self, day: int) -> "DayDelay":
         """The delay at the beginning of a later day; of those between, nothing is counted."""

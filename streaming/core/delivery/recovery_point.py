@@ -11,7 +11,7 @@ what lost a conflict, does not count as lacking.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from streaming.core.delivery.day_delay import DAY_MS, MINUTE_MS, DayDelay, day_of
@@ -147,18 +147,26 @@ class Delays:
 
     def after(self, points: CommittedPoints) -> "Delays":
         """The delays with what is known now; of consumers and origins that are gone, nothing."""
-        marks = _marked(self.marks, points)
+        marks, clock_ms = _marked(self.marks, points), points.clock_ms
+        newest = marks[-1].times_ms
+        origins = [one for one in newest if one in points.origins]
         pairs, ended = dict[Pair, DayDelay](), list(self.ended)
-        for origin, consumer in _pairs(marks, points):
-            known = self.pairs.get((origin, consumer))
-            acked = points.consumers[consumer]
-            now = _pointed(known, (origin, consumer), marks, acked, points.clock_ms)
-            if now is None:
-                continue
-            if known is not None:
-                over, now = _counted(known, now, points.clock_ms)
-                ended += over
-            pairs[origin, consumer] = now
+        for consumer, acked in points.consumers.items():
+            behind = _behind(marks, acked)
+            for pair in ((origin, consumer) for origin in origins if origin != consumer):
+                origin, known = pair[0], self.pairs.get(pair)
+                is_lacking = not acked.has_all_of(origin)
+                complete_ms = behind.get(origin) if is_lacking else newest[origin]
+                if known is not None:
+                    over, pairs[pair] = _counted(
+                        known, complete_ms, acked, clock_ms, is_lacking=is_lacking
+                    )
+                    if over is not None:
+                        ended.append(over)
+                elif complete_ms is not None:
+                    pairs[pair] = _first_known(
+                        pair, complete_ms, acked, clock_ms, is_lacking=is_lacking
+                    )
         return Delays(pairs, marks, tuple(ended), self.written_ms)
 
     def starting(self, points: CommittedPoints) -> "Delays":
@@ -179,11 +187,6 @@ class Delays:
     def written(self, clock_ms: int) -> "Delays":
         """The delays once those of `to_write` are written."""
         return replace(self, ended=(), written_ms=clock_ms) if self.to_write(clock_ms) else self
-
-
-def _pairs(marks: tuple[CompleteMark, ...], points: CommittedPoints) -> Iterator[Pair]:
-    origins = [one for one in marks[-1].times_ms if one in points.origins]
-    return ((origin, one) for one in points.consumers for origin in origins if origin != one)
 
 
 def _marked(marks: tuple[CompleteMark, ...], points: CommittedPoints) -> tuple[CompleteMark, ...]:
@@ -209,55 +212,61 @@ def _later(times_ms: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int
     return {**times_ms, **{rid: max(ms, times_ms.get(rid, 0)) for rid, ms in now.items()}}
 
 
-def _pointed(
-    known: DayDelay | None,
-    pair: Pair,
-    marks: tuple[CompleteMark, ...],
-    acked: AckedPosition,
-    clock_ms: int,
-) -> DayDelay | None:
-    """The pair with the point up to which it is complete now; None: none was ever known."""
-    origin, consumer = pair
-    is_lacking = not acked.has_all_of(origin)
-    complete_ms = _complete_ms(origin, marks, acked)
-    is_level = known is not None and acked.is_whole and acked.covers >= known.covers
-    if known is not None and (
-        complete_ms is None or (is_level and complete_ms <= known.complete_to_ms)
-    ):
-        return replace(known, is_lacking=is_lacking, is_known=is_level)
-    if complete_ms is None:
-        return None
+def _behind(marks: tuple[CompleteMark, ...], acked: AckedPosition) -> Mapping[int, int]:
+    """Origin -> up to when a consumer has everything of it, by the hub epoch that it acked."""
+    there = bisect_right(marks, acked.covers, key=lambda one: one.hub_epoch)
+    return marks[there - 1].times_ms if acked.is_whole and there else _NONE
+
+
+def _first_known(
+    pair: Pair, complete_ms: int, acked: AckedPosition, clock_ms: int, *, is_lacking: bool
+) -> DayDelay:
+    """The delay of a pair of which nothing was known before."""
     delay_ms = max(0, clock_ms - complete_ms)
-    new = known or DayDelay(
-        origin, consumer, day_of(clock_ms), 0, 0, 0, clock_ms, delay_ms, delay_ms
-    )
-    return replace(
-        new,
+    return DayDelay(
+        *pair,
+        day_of(clock_ms),
         complete_to_ms=complete_ms,
         covers=acked.covers,
         known_since_ms=clock_ms,
+        at_ms=clock_ms,
+        last_ms=delay_ms,
+        worst_ms=delay_ms,
         is_lacking=is_lacking,
-        is_known=True,
     )
 
 
-def _complete_ms(origin: int, marks: tuple[CompleteMark, ...], acked: AckedPosition) -> int | None:
-    """Up to when the consumer has everything of an origin, by its position alone."""
-    if acked.has_all_of(origin):
-        return marks[-1].times_ms[origin]
-    there = bisect_right(marks, acked.covers, key=lambda one: one.hub_epoch)
-    return marks[there - 1].times_ms.get(origin) if acked.is_whole and there else None
+def _counted(
+    before: DayDelay,
+    complete_ms: int | None,
+    acked: AckedPosition,
+    clock_ms: int,
+    *,
+    is_lacking: bool,
+) -> tuple[DayDelay | None, DayDelay]:
+    """The pair with the time since the last look counted: its day that is over, if one is, and now.
 
-
-def _counted(before: DayDelay, now: DayDelay, clock_ms: int) -> tuple[list[DayDelay], DayDelay]:
-    """Count the time since the last look; returns the day that is over by now, and today.
-
-    What was lacking came just now, so until now nothing was there behind the point before.
+    `complete_ms`: up to when all is there by the consumer's position alone; None: not known by it.
+    What was lacking came just now, so until now nothing was there behind the point before. One
+    delay is made and not one for each step, for there is one of each pair in every batch.
     """
-    from_ms = before.complete_to_ms if before.is_lacking else now.complete_to_ms
-    over, day = list[DayDelay](), day_of(clock_ms)
+    is_known = acked.is_whole and acked.covers >= before.covers
+    point = before.complete_to_ms, before.covers, before.known_since_ms
+    if complete_ms is not None and not (is_known and complete_ms <= before.complete_to_ms):
+        point, is_known = (complete_ms, acked.covers, clock_ms), True
+    from_ms = before.complete_to_ms if before.is_lacking else point[0]
+    over, today, day = None, before, day_of(clock_ms)
     if day > before.day:
-        over.append(before.until((before.day + 1) * DAY_MS, from_ms))
-        now = now.of_day(day)
-    counted = now.until(max(clock_ms, now.at_ms), from_ms)
-    return over, replace(counted, last_ms=max(0, clock_ms - now.complete_to_ms))
+        over, today = before.until((before.day + 1) * DAY_MS, from_ms), before.of_day(day)
+    at_ms = max(clock_ms, today.at_ms)
+    return over, DayDelay(
+        before.origin,
+        before.consumer,
+        today.day,
+        *point,
+        at_ms,
+        max(0, clock_ms - point[0]),
+        *today.counted(at_ms, from_ms),
+        is_lacking,
+        is_known,
+    )
