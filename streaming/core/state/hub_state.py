@@ -106,7 +106,7 @@ class HubState:
             if replica.sessions and not replica.is_stopped and replica.rid not in fed
         ]
         changes = self.open.changes.values()
-        waiting = [one.mre for one in changes if one.change.rid not in fed]
+        waiting = [one.mre for one in changes if not fed or one.change.rid not in fed]
         return min([*sessions, *waiting], default=self.hub_epoch)
 
     def open_transactions(self, at_least: int) -> dict[int, int]:
