@@ -23,6 +23,8 @@ class AgentCounts:
     `backlog`: journal entries that are not known to be in the changes topic, looked up every
     second. `batches`, `items`, `refused`: of the hub, applied; items that the database refused.
     `uncarried`, `saved`: rows that are only in this database, looked up every second.
+    `outbox_records`, `outbox_bytes`: of an agent that works on packets, records of its outbox that
+    the hub is not known to have, and the size of that file.
     `held_since_s`: since when, by the monotonic clock, the agent waits for the database, which is
     applying what it received or is blocked by somebody's transaction.
     """
@@ -36,6 +38,8 @@ class AgentCounts:
     covers: int = 0
     uncarried: int = 0
     saved: int = 0
+    outbox_records: int = 0
+    outbox_bytes: int = 0
     held_since_s: float | None = None
 
     def held_s(self) -> float:
@@ -67,6 +71,19 @@ METRICS = (
         "Journal entries that are not known to be in the changes topic: lost with this database.",
         "slackwater_agent_journal_backlog > 10000",
         lambda of: of.backlog,
+    ),
+    AgentMetric(
+        "slackwater_agent_outbox_records",
+        "Records of the outbox that the hub is not known to have; 0: Kafka reaches the agent.",
+        "slackwater_agent_outbox_records > 10000",
+        lambda of: of.outbox_records,
+    ),
+    AgentMetric(
+        "slackwater_agent_outbox_bytes",
+        "The size of the outbox's file: room in it is used again, and it does not shrink.",
+        "slackwater_agent_outbox_bytes",
+        lambda of: of.outbox_bytes,
+        unit="bytes",
     ),
     AgentMetric(
         "slackwater_agent_batches_total",

@@ -202,8 +202,16 @@ class PacketFedAgent:
         """Publish, receive and apply; then export, if it is time."""
         self.agent.run_once()
         self._take_note_of(self.bay.got)
+        self._count()
         if time.monotonic() - self.exported_s >= every_s:
             self.export()
+
+    def _count(self) -> None:
+        """Count what only the outbox and packets under way hold."""
+        got, counts = self.noted, self.agent.counts
+        place = got.place if got is not None and got.outbox == self.outbox.id else 0
+        counts.outbox_records = self.outbox.unknown_at_hub(place)
+        counts.outbox_bytes = self.outbox.size_bytes()
 
     def finish(self) -> None:
         """Export what is left, unless somebody's transaction is in the way of publishing it."""

@@ -161,6 +161,16 @@ class Outbox:
                 )
             )
 
+    def unknown_at_hub(self, got: int) -> int:
+        """How many records the hub is not known to have; `got`: the last one that it has."""
+        return self.end - max(got, self.scrubbed.place)
+
+    def size_bytes(self) -> int:
+        """The size of the file, which does not shrink."""
+        query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        with _errors(self.path):
+            return int(self._row(query)[0])
+
     @property
     def exported(self) -> tuple[int, int]:
         """Up to which place packets were written, and the largest own opno up to there."""

@@ -22,8 +22,13 @@ AGENTS = {
     for one in METRICS
 }
 NAMES = HUBS | AGENTS
-NOT_SHOWN = {CERTIFICATE_EXPIRY.name, GENERATION.name}
-"""What only alerts look at."""
+NOT_SHOWN = {
+    CERTIFICATE_EXPIRY.name,
+    GENERATION.name,
+    "slackwater_agent_outbox_bytes",
+    "slackwater_agent_outbox_records",
+}
+"""What only alerts look at, and what only an agent on packets has: the runbook asks for it."""
 
 by_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.uid))
 

@@ -80,6 +80,23 @@ def test_rows_go_both_ways_by_files_alone(replica: PacketReplica, hub: PacketHub
     assert replica.waiting == []
 
 
+def test_what_the_hub_has_not_answered_is_counted(
+    in_session: PacketReplica, hub: PacketHub
+) -> None:
+    """Records that are in packets under way may be lost with them."""
+    counts = in_session.run.agent.counts
+    in_session.writes(1)
+    in_session.works()
+    before, size = counts.outbox_records, counts.outbox_bytes
+    in_session.is_answered()
+    hub.export()
+    in_session.works()
+
+    assert before == len(hub.taken)
+    assert counts.outbox_records == in_session.run.outbox.end - len(hub.taken)
+    assert size == in_session.file.stat().st_size
+
+
 def test_a_quiet_replica_writes_no_packets(at_work: PacketReplica, hub: PacketHub) -> None:
     """A heartbeat each ten seconds would be a file each ten seconds."""
     hub.take()

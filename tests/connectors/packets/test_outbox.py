@@ -46,6 +46,14 @@ def test_it_outlives_its_process(outbox: Outbox, path: Path) -> None:
         assert (again.id, again.end, again.exported, again.is_lost) == (id_, 3, (2, 7), False)
 
 
+def test_what_the_hub_is_not_known_to_have_is_counted(outbox: Outbox, path: Path) -> None:
+    """A hub that has more than is scrubbed has told so since, in the midst of a transaction."""
+    outbox.scrub(Scrubbed(1))
+
+    assert [outbox.unknown_at_hub(got) for got in (0, 1, 2, 3)] == [2, 2, 1, 0]
+    assert outbox.size_bytes() == path.stat().st_size > 0
+
+
 def test_what_the_hub_has_is_scrubbed_but_for_its_last_record(outbox: Outbox) -> None:
     """By the digest of that one the hub knows that the next packet continues what it has."""
     outbox.scrub(Scrubbed(2, "65e0f1c0000000020000", 1, 4, "s1", "65e0f1c0000000020000"))
