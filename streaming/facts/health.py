@@ -104,11 +104,18 @@ def _stopped(replicas: list[ReplicaSummary]) -> Iterator[Problem]:
 
 
 def _stopped_alone(found: HubStatus) -> Iterator[Problem]:
+    """The agreements that are sent nothing; a hub that reads along serves nobody, as it should."""
+    configured = (one for one in found.agreements if AgreementStatus.RETIRED not in one.state)
+    reads_along = all(map(_is_elsewhere, configured))
     for one in found.agreements:
-        if one.remedy is not None:
+        if one.remedy is not None and not (reads_along and _is_elsewhere(one)):
             yield Problem(
                 f"{one.consumer} is sent nothing: agreement {one.name} is {one.state}", one.remedy
             )
+
+
+def _is_elsewhere(one: AgreementSummary) -> bool:
+    return one.resync is not None and one.resync.away is AwayReason.ELSEWHERE
 
 
 def _unreadable(replicas: list[ReplicaSummary]) -> Iterator[Problem]:

@@ -51,9 +51,11 @@ class Stop:
         match self.reason:
             case StopReason.HUB_BEHIND:
                 return (
-                    "its database has what this hub's state lacks: if the state was restored from"
-                    " a backup, stop the hub and restore a newer one; else stop the agent and run"
-                    " `slackwater reinit`, which saves the rows that only this database has"
+                    "its database has what this hub's state lacks: if another hub sends to its"
+                    " updates topic, stop that one, and give it agreements of other names; if the"
+                    " state was restored from a backup, stop the hub and restore a newer one; else"
+                    " stop the agent and run `slackwater reinit`, which saves the rows that only"
+                    " this database has"
                 )
             case StopReason.OTHER_REPLICAGENERATION:
                 return (

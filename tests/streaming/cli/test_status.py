@@ -28,7 +28,14 @@ from streaming.core.delivery.day_delay import DayDelay, day_of
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from streaming.core.records.quarantine_budget import KeptSum
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
-from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
+from tests.checkpoints.written_state import (
+    SEEN_MS,
+    WrittenState,
+    agreement,
+    change_row,
+    replica,
+    ruv,
+)
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
@@ -469,6 +476,24 @@ def test_status_and_level_agree_on_an_agent_that_has_ended(
     assert first(answer.out).startswith("problem: the agent of b ended at ")
     assert [one["level"] for one in facts["agreements"]] == [False, False]
     assert [one["replica"] for one in facts["unheard"]] == ["b"]
+
+
+def test_a_hub_that_serves_nobody_reads_along_and_is_in_order(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """Another one serves all of its replicas; whose replicas two hubs share, those may differ."""
+    one, two = agreement("to-a", 1, 1, ruv(r1=1)), agreement("to-b", 2, 1, ruv(r1=1))
+    away = [known.elsewhere(SEEN_MS) for known in (one, two)]
+    replicas = [heard(1), heard(2)]
+
+    state.commit(1, 1, ruv(r1=1), replicas, away, at_ms=now_ms())
+    assert slackwater("status").code == 0
+    assert slackwater("level").code == 1
+
+    state.commit(2, 1, ruv(r1=1), replicas, [one, away[1]], at_ms=now_ms())
+    answer = slackwater("status")
+    assert first(answer.out).startswith("problem: b is sent nothing: agreement to-b is")
+    assert "reads the updates of another hub" in first(answer.out)
 
 
 def test_a_replica_that_never_said_hello_is_a_problem(

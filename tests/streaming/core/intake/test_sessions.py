@@ -9,7 +9,7 @@ from streaming.core.counts.counter_keys import OLD_GENERATION, ReplicaKey
 from streaming.core.intake.sessions import KEPT_FLOORS, KEPT_SESSION_IDS, KEPT_SESSIONS, with_floor
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Element, Ruv
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, StopReason
+from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, Stop, StopReason
 from streaming.core.records.arrival import ControlOutcome
 from streaming.core.records.record import Heartbeat, Hello, Reason, ReceivedRecord, Refused
 from streaming.core.state.replica_state import ReplicaState
@@ -231,13 +231,15 @@ def test_an_answer_to_what_an_older_generation_sent_is_ignored_and_counted(sessi
     assert intake.replicas[1].mre == 0
 
 
-def test_an_answer_to_a_generation_that_is_to_come_says_so() -> None:
-    """Nobody but another hub can have sent that."""
+def test_an_answer_to_a_generation_that_is_to_come_stops_its_replica() -> None:
+    """Nobody but another hub can have sent that, or this one before its state was put back."""
     speaker = Speaker()
 
     intake = intake_of([*speaker.hello(), *speaker.applied(1, 0, generation=2)])
 
-    assert reasons(intake) == [Reason.SESSION]
+    assert intake.replicas[1].status is ReplicaStatus.HUB_BEHIND
+    assert intake.agreements["a1"].status is AgreementStatus.HUB_BEHIND
+    assert "if another hub sends to its updates topic" in Stop(StopReason.HUB_BEHIND).remedy
 
 
 def test_a_refusal_of_what_this_generation_did_not_send_is_kept() -> None:
