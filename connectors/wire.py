@@ -128,12 +128,13 @@ def update_of(header: Update, items: bytes) -> bytes:
 
 def update_ends(header: Update) -> tuple[str, str]:
     """The text before and after the items of a chunk."""
+    epochs = f'"epochs":{json_text(header.epochs)},' if header.epochs else ""
     head = (
         f'{{"v":{VERSION},"kind":"{UpdateKind.UPDATE}","session":{json_text(header.session)},'
         f'"agreement":{json_text(header.agreement)},"generation":{header.generation},'
         f'"hub_epoch":{header.hub_epoch},"prev":{header.prev},"covers":{header.covers},'
         f'"ruv":{json_text(header.ruv.text())},"chunk":{header.chunk},"chunks":{header.chunks},'
-        '"items":['
+        f'{epochs}"items":['
     )
     return head, "]}"
 
@@ -283,6 +284,7 @@ def _update(fields: "_Fields") -> Update:
         fields.number("chunk"),
         fields.number("chunks"),
         tuple(_decode_item(item) for item in items),
+        fields.epochs(len(items)),
     )
 
 
@@ -351,6 +353,21 @@ class _Fields:
             raise WireError(f"field {name}: {found!r} must be an object")
         members = _Fields(found)
         return {key: members.number(key) for key in found}
+
+    def epochs(self, items: int) -> tuple[tuple[int, int], ...]:
+        """How many of the items are of which hub epoch; empty: nobody says."""
+        found = self.get("epochs")
+        if found is None:
+            return ()
+        runs = found if isinstance(found, list) else [found]
+        pairs = [one for one in runs if isinstance(one, list) and len(one) == 2]
+        if len(pairs) < len(runs):
+            raise WireError("field epochs: it must be an array of [hub epoch, count]")
+        named = [_Fields({"hub_epoch": epoch, "count": count}) for epoch, count in pairs]
+        known = tuple((one.number("hub_epoch"), one.number("count")) for one in named)
+        if sum(count for _, count in known) != items:
+            raise WireError(f"field epochs: {known!r} must count the {items} items of the record")
+        return known
 
     def csn_or_none(self, name: str) -> str | None:
         found = self.get(name)

@@ -83,6 +83,11 @@ class Outgoing:
         sizes = ints(pc.binary_length(self.items))
         return np.where(self.away, ints(self.log["size"]), sizes) if self.away.any() else sizes
 
+    @property
+    def hub_epochs(self) -> Ints:
+        """Return, by row, the hub epoch that it is of."""
+        return ints(self.log["hub_epoch"])
+
     def value(self, chunk: Chunk) -> bytes:
         """Return the record's bytes; none of its rows may be `away`."""
         return _value(chunk, self.items)
@@ -102,6 +107,11 @@ class OutgoingWithRanges:
         count = self._outgoing.log.num_rows
         behind = np.arange(count, count + len(self._ranges))
         return np.append(self._outgoing.sent(subscription, to_send, floors), behind)
+
+    @property
+    def hub_epochs(self) -> Ints:
+        """Return the hub epoch of each of the log's rows."""
+        return self._outgoing.hub_epochs
 
     @cached_property
     def items(self) -> pa.Array:
@@ -174,6 +184,8 @@ def chunks(
     """
     rows = outgoing.sent(subscription, to_send, floors)
     ends = list(pairwise(cuts(outgoing.sizes[rows], limits)))
+    is_of_several = to_send.is_page and not to_send.ranges
+    epochs = outgoing.hub_epochs[rows] if is_of_several else rows[:0]
     for number, (start, end) in enumerate(ends):
         header = Update(
             agreement.name,
@@ -186,8 +198,15 @@ def chunks(
             number,
             len(ends),
             (),
+            _runs(epochs[start:end]),
         )
         yield Chunk(header, rows[start:end])
+
+
+def _runs(epochs: Ints) -> tuple[tuple[int, int], ...]:
+    """Each hub epoch with the number of its items, which stand together."""
+    found, counts = np.unique(epochs, return_counts=True)
+    return tuple(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _items(rows: pa.Table) -> pa.Table:

@@ -3,6 +3,7 @@
 import json
 import math
 import struct
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -144,6 +145,10 @@ UPDATES = st.builds(
     NUMBERS,
     NUMBERS,
     st.lists(ITEMS | RANGES, max_size=4).map(tuple),
+).flatmap(
+    lambda update: st.sampled_from(
+        [update, *(replace(update, epochs=((n, len(update.items)),)) for n in (1, 2**40))]
+    )
 )
 
 
@@ -277,7 +282,7 @@ def test_a_bad_column_is_named() -> None:
         wire.image_values('{"other":1}', TABLE)
 
 
-@given(TEXTS.filter(bool), RECORDS)
+@given(TEXTS.filter(lambda text: 0 < len(text) <= 200), RECORDS)
 def test_a_record_comes_back(session: str, record: Record) -> None:
     """The agent reads its own topic at every start."""
     assert wire.decode(wire.encode(session, record)) == (session, record)

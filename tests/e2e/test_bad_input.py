@@ -16,9 +16,8 @@ from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.change import Change
-from streaming.core.model.ruv import Ruv
 from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES
-from streaming.core.records.record import Applied, Commit, Reason
+from streaming.core.records.record import Commit, Reason
 from tests.harness import verdict
 from tests.harness.scripted import ScriptedReplica
 from tests.harness.site import RECORD_BYTES, Site, site
@@ -69,7 +68,6 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     bad(Reason.CSN, altered(a, lambda r: r.update(csn=r["csn"].upper().replace("0", "G"))))
     bad(Reason.RID, altered(a, lambda r: r.update(csn=r["csn"][:12] + "00090000")))
     bad(Reason.SESSION, wire.encode("another", a.change("k", "v")))
-    bad(Reason.SESSION, wire.encode(a.session, Applied(1, 999, 9, Ruv())))
     bad(Reason.TABLE, altered(a, lambda r: r.update(table="u")))
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(w="no such column")))
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))

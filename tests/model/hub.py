@@ -745,10 +745,15 @@ class PureHub:
         """The chunks of what this agreement is sent by the last committed batch."""
         tables = self.topology.subscriptions[agreement.name].tables
         floors = self.state.replicas[agreement.consumer].floors
-        entries = [
-            entry
+        epochs = {
+            id(entry): epoch
             for epoch, entry in self.by_epoch()
             if to_send.after < epoch <= to_send.to
+        }
+        entries = [
+            entry
+            for _, entry in self.by_epoch()
+            if id(entry) in epochs
             and is_for(entry, agreement.consumer, tables, to_send.known, floors)
         ]
         of_rows = [entry for entry in entries if not isinstance(entry, RangeRefresh)]
@@ -759,9 +764,14 @@ class PureHub:
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
             for one in items_of(entry)
         ]
-        parts = [items[n : n + CHUNK_ITEMS] for n in range(0, len(items), CHUNK_ITEMS)] or [[]]
+        of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
+        parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]
         return [
-            self._chunk(agreement, to_send, n, len(parts), tuple(p)) for n, p in enumerate(parts)
+            replace(
+                self._chunk(agreement, to_send, n, len(parts), tuple(items[part])),
+                epochs=tuple(sorted(Counter(of[part]).items())),
+            )
+            for n, part in enumerate(parts)
         ]
 
     def _chunk(

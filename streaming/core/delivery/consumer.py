@@ -203,7 +203,7 @@ def _assemble(position: Position, update: Update) -> ReceiveOutcome:
         agreement=update.agreement,
         chunks=(),
     )
-    items = tuple(item for chunk in chunks for item in chunk.items)
+    items = tuple(item for chunk in chunks for item in chunk.items_behind(position.last))
     return ApplyBatch(after, update.hub_epoch, items)
 
 

@@ -327,7 +327,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One record of an updates topic: a chunk of one hub epoch's batch for one agreement."""
+    """One record of an updates topic: a chunk of one hub epoch's batch for one agreement.
+
+    `epochs`: of a page over several hub epochs (hub epoch, how many of its items are of that), in
+    the order of the items. A consumer that has some of them leaves those items out.
+    """
 
     agreement: str
     generation: int
@@ -339,6 +343,11 @@ class Update:
     chunk: int
     chunks: int
     items: tuple[Item | RangeItem, ...]
+    epochs: tuple[tuple[int, int], ...] = ()
+
+    def items_behind(self, hub_epoch: int) -> tuple[Item | RangeItem, ...]:
+        """The items of later hub epochs than this one; all, where it is none of several."""
+        return self.items[sum(count for of, count in self.epochs if of <= hub_epoch) :]
 
     @property
     def rows(self) -> list[Item]:
