@@ -107,10 +107,10 @@ def run(
 
 def _follow(store: ReplicaStore, agreement: str | None) -> None:
     """Go on with this agreement; a position that another one brought says so in the log."""
-    before = store.position.agreement
+    before = store.position
     store.follow(agreement)
-    if before and agreement and before != agreement:
-        log.warning("%s", moved_text(before, agreement))
+    if agreement and before.is_of_another(agreement):
+        log.warning("%s", moved_text(before.agreement, agreement))
 
 
 def ready_text(settings: AgentSettings, unpublished: int) -> str:

@@ -71,7 +71,7 @@ def run_by_packets(
 def _stay(store: ReplicaStore, agreement: str | None) -> None:
     """Name the agreement in each hello; ConfigError if another one brought the position."""
     before = store.position.agreement
-    if before and agreement and before != agreement:
+    if store.position.is_of_another(agreement):
         raise ConfigError(
             f"agreement {before} brought what this database has, and {agreement} sends packets to"
             f" it: give the agent the configuration of the hub that has {before}, or fill the"

@@ -17,7 +17,7 @@ def as_seen_elsewhere(
     row: RowState,
     function: ConflictFunction,
     floors: Sequence[Floor],
-    sessions: Sequence[Session],
+    sessions: tuple[Session, ...],
 ) -> Arrived:
     """Return the change with an MRE that holds the row as it stands, if its replica had that.
 
@@ -28,7 +28,7 @@ def as_seen_elsewhere(
     RUV vouches for.
     """
     change = arrived.change
-    session = judging(tuple(sessions), change.epoch)
+    session = judging(sessions, change.epoch)
     ruv = session.seen_elsewhere(change.epoch) if session else None
     if session is None or ruv is None or not (row.csn is None or ruv.covers(row.csn)):
         return arrived

@@ -64,7 +64,7 @@ def applied_in(
                 answer = answer_to(hub, ruv, dataset, rid, record, published, agreement)
                 if isinstance(answer, Stop):
                     break
-                is_here = record.agreement in (None, agreement)
+                is_here = record.is_answered_by(agreement)
                 session, sent, applied = (speaker, covers, covers) if is_here else (None, 0, 0)
                 known.add(speaker)
             case Applied(covers=covers, generation=hub.generation) if speaker == session:

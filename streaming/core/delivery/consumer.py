@@ -42,6 +42,10 @@ class Position:
         """Return the position with which a new session starts."""
         return replace(self, session=session, last=self.covers, answered=False, chunks=())
 
+    def is_of_another(self, agreement: str | None) -> bool:
+        """Return whether another agreement than this one brought it, as far as anybody knows."""
+        return agreement is not None and self.agreement not in ("", agreement)
+
     def moved(self, agreement: str | None) -> "Position":
         """Return the position from which a replica goes on that reads this agreement's updates.
 
@@ -50,13 +54,12 @@ class Position:
         """
         if not self.agreement:
             return replace(self, agreement=agreement or "")
-        if agreement in (None, self.agreement) or not self.generation:  # or it was moved before
+        if not (self.is_of_another(agreement) and self.generation):  # or it was moved before
             return self
         return Position(self.session, epoch=self.epoch, ruv=self.ruv, agreement=self.agreement)
 
     def hello(self, own: str | None, *, lost: bool, agreement: str | None = None) -> Hello:
         """Return the record that starts the session; `agreement`: whose updates it reads."""
-        is_other = agreement is not None and self.agreement not in ("", agreement)
         return Hello(
             self.epoch,
             self.covers,
@@ -67,7 +70,7 @@ class Position:
             WIRE_VERSIONS,
             reached=self.reached,
             agreement=agreement,
-            ruv_of=self.agreement if is_other else None,
+            ruv_of=self.agreement if self.is_of_another(agreement) else None,
         )
 
     def applied(self) -> Applied:

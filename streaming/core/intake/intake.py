@@ -278,9 +278,8 @@ class Intake(TransactionIntake):
     def _applied(self, received: ReceivedRecord, applied: Applied, replica: ReplicaState) -> None:
         session = replica.session
         sent, published = self._sent_to(received.rid), self._published_to(received.rid)
-        is_later = applied.generation > self.state.generation
         is_current = applied.generation == self.state.generation
-        if is_later or (is_current and applied.covers > published):
+        if (applied.generation, applied.covers) > (self.state.generation, published):
             self._stop(received, Stop(StopReason.HUB_BEHIND))
             return
         if session is None or not is_current or applied.covers > sent:

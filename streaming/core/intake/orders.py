@@ -191,10 +191,9 @@ def change_row(intake: Intake, order: RowOrder) -> None:
     """Set the row of a consumer in the matrix: sending goes on behind that hub epoch.
 
     Too low costs bandwidth only: the consumer skips what it has, of a page over several hub epochs,
-    too. It is never below the consumer's
-    own word, behind which everything is kept. A resync begins again: its pages have no numbers.
-    What the consumer is believed to have been sent is not lowered, for it may have arrived
-    (additions 7.5).
+    too. It is never below the consumer's own word, behind which everything is kept. A resync begins
+    again: its pages have no numbers. What the consumer is believed to have been sent is not
+    lowered, for it may have arrived (additions 7.5).
     """
     one = intake.agreements.get(order.agreement)
     if one is None or not one.is_sent_to or order.hub_epoch > intake.state.hub_epoch:

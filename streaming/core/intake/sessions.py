@@ -52,7 +52,7 @@ def answer_to(
     """
     if hello.ruv.generation and hello.ruv.generation != state.replicageneration:
         return Stop(StopReason.OTHER_REPLICAGENERATION)
-    if hello.agreement not in (None, agreement):
+    if not hello.is_answered_by(agreement):
         return BelievedPosition(hello.covers, hello.ruv)
     if hello.ruv_of is not None:
         return _no_common_version(hello) or OtherAgreement(hello.ruv_of)
@@ -90,7 +90,7 @@ def with_session(
     `agreement`: of this hub, to the replica; None: there is none. `hub_epoch`: of the batch.
     """
     session = new_session(session_id, hello.epoch, hello.covers)
-    if hello.agreement not in (None, agreement):
+    if not hello.is_answered_by(agreement):
         session = replace(session, covers=(0,), agreement=hello.agreement or "")
         session = reflect_elsewhere(session, hello.epoch, hello.ruv)
     elif any(one.is_elsewhere for one in replica.sessions):
@@ -144,7 +144,7 @@ def after_hello(
     end.
     """
     at, position = _at(agreement, received, hello), CoveredPosition(hello.covers, hello.ruv)
-    if (agreement.status, agreement.detail) == _PAUSED:
+    if agreement.is_paused:
         return at.away(AwayReason.PAUSED, agreement.away_ms)
     if hello.snapshot is not None:
         return at.snapshot_begun()
@@ -161,9 +161,6 @@ def after_hello(
     if is_away or resync is not None or agreement.lacks_resync:
         return at.resyncing(position, at_ms)
     return at
-
-
-_PAUSED = (AgreementStatus.CHANGE_TRACKING, AwayReason.PAUSED.value)
 
 
 def _at(agreement: AgreementState, received: ReceivedRecord, hello: Hello) -> AgreementState:
@@ -205,8 +202,7 @@ def after_applied(
 
 def served_elsewhere(agreement: AgreementState, at_ms: int) -> AgreementState:
     """Return the agreement while another hub serves its consumer; one that is paused stays so."""
-    is_paused = (agreement.status, agreement.detail) == _PAUSED
-    return agreement if is_paused else agreement.elsewhere(at_ms)
+    return agreement if agreement.is_paused else agreement.elsewhere(at_ms)
 
 
 def sent_again(agreement: AgreementState, at_ms: int) -> AgreementState:

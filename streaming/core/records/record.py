@@ -184,6 +184,13 @@ class Hello:
     agreement: str | None = None
     ruv_of: str | None = None
 
+    def is_answered_by(self, agreement: str | None) -> bool:
+        """Return whether a hub with this agreement to its replica answers it, and no other hub.
+
+        None: the hub has none. An agent of before names no agreement.
+        """
+        return self.agreement in (None, agreement)
+
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:

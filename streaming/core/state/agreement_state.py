@@ -199,8 +199,7 @@ class AgreementState:
     @property
     def is_unwritable(self) -> bool:
         """Return whether its consumer is away because its topic refused what it was sent."""
-        is_away = self.status is AgreementStatus.CHANGE_TRACKING
-        return is_away and self.detail == AwayReason.UNWRITABLE
+        return self._is_away(AwayReason.UNWRITABLE)
 
     @property
     def has_position(self) -> bool:
@@ -210,8 +209,15 @@ class AgreementState:
     @property
     def is_elsewhere(self) -> bool:
         """Return whether another hub serves its consumer."""
-        is_away = self.status is AgreementStatus.CHANGE_TRACKING
-        return is_away and self.detail == AwayReason.ELSEWHERE
+        return self._is_away(AwayReason.ELSEWHERE)
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether an operator paused it."""
+        return self._is_away(AwayReason.PAUSED)
+
+    def _is_away(self, why: AwayReason) -> bool:
+        return self.status is AgreementStatus.CHANGE_TRACKING and self.detail == why
 
     def elsewhere(self, at_ms: int) -> "AgreementState":
         """The agreement while another hub serves its consumer."""
