@@ -17,7 +17,7 @@ from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.schema.catalog import Catalog, user_tables
 from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
 from connectors.sqlite.schema.references import broken_references
-from connectors.sqlite.schema.user_triggers import undefined_writes, user_triggers
+from connectors.sqlite.schema.user_triggers import user_triggers
 from connectors.sqlite.values.columns import STORED_AS
 from connectors.sqlite.values.image import null_faults, too_large, wire_image
 from connectors.sqlite.values.text import stored_bytes
@@ -61,12 +61,7 @@ def check_database(
             tuple(found.constraints),
             tuple(name for name in others if not _has_key(connection, name)),
             tuple(others),
-            (
-                *found.warnings,
-                *constraint_warnings(found.constraints),
-                *found.actions,
-                *undefined_writes(connection, tables),
-            ),
+            (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
             tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
             (*found.complaints, *([names] if names else [])),
             tuple(found.to_snapshot),

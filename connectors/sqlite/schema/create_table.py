@@ -44,11 +44,11 @@ def index_parts(create: str) -> tuple[list[str], str | None]:
 
 
 def trigger_event(create: str) -> str:
-    """When the trigger of a CREATE TRIGGER statement fires, such as BEFORE INSERT."""
+    """When the trigger of a CREATE TRIGGER statement fires; one that does not say so: BEFORE."""
     words = sql.words(create)
     place = next(n for n, word in enumerate(words) if n > 2 and word in EVENTS)  # behind its name
-    before = [word for word in words[3:place] if word in ("before", "after", "instead", "of")]
-    return " ".join([*(before or ["after"]), words[place]]).upper()
+    timing = [word for word in words[3:place] if word in ("before", "after", "instead", "of")]
+    return " ".join([*(timing or ["before"]), words[place]]).upper()
 
 
 EVENTS = ("insert", "update", "delete")

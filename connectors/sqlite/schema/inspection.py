@@ -103,6 +103,7 @@ def inspect(
         elif connection.execute(sql.any_row(table.name)).fetchone():
             found.to_snapshot.append(table.name)
     found.actions += action_warnings(connection, tables)
+    found.warnings += user_triggers.undefined_writes(connection, tables)
     found.complaints += user_triggers.complaints(connection, tables)
     return found
 

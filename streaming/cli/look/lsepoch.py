@@ -69,7 +69,8 @@ def lsepoch(
 def _show(found: Matrix, row: MatrixRow) -> None:
     host = f" (@ {row.host})" if row.host else ""
     what = "Actual oplog IDs" if row.word is Word.ACTUAL else "Oplog IDs"
-    write_line(f'{what} for row "{row.replica}"{host}:')
+    elsewhere = ", which reads the updates of another hub" if row.is_elsewhere else ""
+    write_line(f'{what} for row "{row.replica}"{host}{elsewhere}:')
     cells = [f" oid:{one.oid}={row.numbers[one.name]}" for one in found.origins]
     width = max(map(len, cells), default=0)
     lacking = found.lacking(row)

@@ -90,7 +90,7 @@ def _planned_text(found: PlannedResync) -> str:
         what += f"; and {whole}" if found.whole else ""
     when = ""
     if found.waits_for_hello:
-        when = "; this begins when its agent is started"
+        when = "; this begins when its agent is started with this hub's configuration"
     elif found.begins_again:
         when = "; the resync that is under way begins again"
     return f"{found.consumer} gets {what}{when}"

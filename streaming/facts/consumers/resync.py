@@ -246,7 +246,7 @@ class PlannedResync:
     `after`: the hub epoch that the consumer acknowledged. `is_full`: it copies everything, also if
     an earlier order says so. `whole`: the tables of which it gets all rows. `tracked`: the rows of
     all its tables that it lacks; None: too many to be counted, or everything is copied.
-    `begins_again`: one is under way. `waits_for_hello`: it begins when the consumer is first heard.
+    `begins_again`: one is under way. `waits_for_hello`: it begins with the consumer's next hello to this hub.
     """
 
     agreement: str
@@ -278,7 +278,7 @@ def planned_resync(config: Config, reader: Reader, order: ResyncOrder) -> Planne
         whole=tuple(sorted(tables if is_full else order.tables | state.scans)),
         tracked=None if is_full else tracked_count(config, reader, agreement),
         begins_again=state.resync is not None,
-        waits_for_hello=state.session is None,
+        waits_for_hello=not state.has_position,
     )
 
 

@@ -40,6 +40,8 @@ class MatrixRow:
     """A row: `numbers` by origin's name, and the hub epoch at which the hub's own row was this.
 
     `agreement` None: the hub's own, or nothing is sent to this replica. `host`: as configured.
+    `is_elsewhere`: it reads the updates of another hub, so this one knows of it only what was
+    before.
     """
 
     replica: str
@@ -48,6 +50,7 @@ class MatrixRow:
     word: Word
     hub_epoch: int
     numbers: Mapping[str, int]
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,15 @@ def matrix(config: Config, reader: Reader, word: Word = Word.ESTIMATE) -> Matrix
     hub = committed(reader)
     origins = _origins(config, hub.numbers)
     sent_to = {one.consumer: one.name for one in config.agreements}
+    states = {one.name: state_of(hub, sent_to.get(one.name, "")) for one in config.replicas}
     rows = [
         MatrixRow(
             one.name,
             one.host,
             sent_to.get(one.name),
             word,
-            *_row(reader, hub, state_of(hub, sent_to.get(one.name, "")), one.rid, word, origins),
+            *_row(reader, hub, states[one.name], one.rid, word, origins),
+            is_elsewhere=states[one.name].is_elsewhere,
         )
         for one in config.replicas
     ]

@@ -9,6 +9,7 @@ import pytest
 from connectors.sqlite.check import FAULTS_MAX, check_database
 from connectors.sqlite.install.install import install
 from connectors.sqlite.schema.user_triggers import GUARD
+from connectors.sqlite.store import SqliteStore
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 
@@ -112,9 +113,12 @@ def test_a_replica_in_use_can_be_checked(database: Path) -> None:
     ],
 )
 def test_a_trigger_that_may_write_the_row_that_is_written_is_warned_of(
-    database: Path, when: str, body: str, text: str
+    database: Path, caplog: pytest.LogCaptureFixture, when: str, body: str, text: str
 ) -> None:
-    """The guard does not help: here, where the row is written first, the journal may be wrong."""
+    """The guard does not help: here, where the row is written first, the journal may be wrong.
+
+    The agent's start says so too.
+    """
     with closing(sqlite3.connect(database)) as client:
         client.execute(f"CREATE TRIGGER early {when} ON account {GUARD} BEGIN {body}; END")
         client.execute(
@@ -128,6 +132,8 @@ def test_a_trigger_that_may_write_the_row_that_is_written_is_warned_of(
     assert text in warning
     assert "make it an AFTER trigger" in warning
     assert found.is_good
+    SqliteStore.open(database, 7, [ACCOUNT]).close()
+    assert caplog.messages.count(warning) == 1
 
 
 @pytest.mark.parametrize(

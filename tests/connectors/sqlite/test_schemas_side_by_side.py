@@ -206,7 +206,7 @@ def test_everything_is_in_the_document(tmp_path: Path) -> None:
     ]
     assert isinstance(table.references[0], SchemaReference)
     assert table.checks == ("(\"c, d\" <> ')' COLLATE NOCASE)",)
-    assert table.triggers[0].event == "AFTER UPDATE"
+    assert table.triggers[0].event == "BEFORE UPDATE"
     assert table.options == ("STRICT", "WITHOUT ROWID")
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkpoints.written_state import WrittenState
+from tests.checkpoints.written_state import WrittenState, replica, ruv
 from tests.streaming.cli.conftest import Slackwater
-from tests.streaming.cli.matrix_state import of_document_003
+from tests.streaming.cli.matrix_state import ROWS, at, of_document_003
 
 
 @pytest.fixture
@@ -79,6 +79,22 @@ def test_whom_nothing_is_sent_to_has_a_row_of_zeros(slackwater: Slackwater) -> N
 
     assert set(facts["rows"][0]["numbers"].values()) == {0}
     assert facts["rows"][0]["agreement"] is None
+
+
+def test_who_reads_the_updates_of_another_hub_is_named(
+    config_file: Path, state: WrittenState, slackwater: Slackwater
+) -> None:
+    """What it has of there is in the matrix of that hub alone."""
+    of_document_003(config_file, state)
+    served = at("to-sanfran", 3, 3, 3).elsewhere(1)
+    state.commit(6, 6, ruv(r1=6), [replica(3, covers=1)], [served], numbers=ROWS[-1])
+
+    answer, own = slackwater("lsepoch", "sanfran_hub"), slackwater("lsepoch", "centre")
+
+    said = 'row "sanfran_hub" (@ goldengate), which reads the updates of another hub:'
+    assert said in answer.out
+    assert "another hub" not in own.out
+    assert slackwater("lsepoch", "--at", "to-sanfran", "--json").facts["rows"][0]["is_elsewhere"]
 
 
 @pytest.mark.usefixtures("sites")

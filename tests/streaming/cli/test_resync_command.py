@@ -136,6 +136,7 @@ def test_an_option_copies_whole_tables(
         (replace(BEHIND, is_full=True), "all rows of t, u"),
         (in_resync(None), "; the resync that is under way begins again"),
         (AgreementState("to-b", 2), "; this begins when its agent is started"),
+        (away(AwayReason.ELSEWHERE), "is started with this hub's configuration"),
         (IN_SYNC.refused("t"), "what was written since hub epoch 3"),
     ],
 )
