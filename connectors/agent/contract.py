@@ -4,9 +4,11 @@ The loop knows no database. A connector implements ReplicaStore, the loop does t
 hold for every implementation:
 
 1. Changes are captured in commit order, and what the agent applied itself is not captured.
-2. CSN and epoch of a change are stored in the transaction that writes the row.
+2. CSN and epoch of a change are stored in the transaction that writes the row. Where the
+   database's own log is the journal, they follow from that log and a stored checkpoint alone, and
+   `applied` stands in the log at the place of its transaction.
 3. A batch of the hub is one local transaction: rows, position, epoch and `applied`.
-4. The journal keeps a record until the changes topic is known to hold it.
+4. The journal, or the log, keeps a record until the changes topic is known to hold it.
 """
 
 from collections.abc import Iterator
