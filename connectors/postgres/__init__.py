@@ -1,0 +1,1 @@
+"""A PostgreSQL database as a replica."""
