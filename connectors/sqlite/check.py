@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from connectors.agent.found import CheckedColumn, CheckedTable, DatabaseCheck
+from connectors.agent.images import null_faults, too_large
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import reading
@@ -19,7 +20,7 @@ from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is
 from connectors.sqlite.schema.references import broken_references
 from connectors.sqlite.schema.user_triggers import user_triggers
 from connectors.sqlite.values.columns import STORED_AS
-from connectors.sqlite.values.image import null_faults, too_large, wire_image
+from connectors.sqlite.values.image import wire_image
 from connectors.sqlite.values.text import stored_bytes
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import orjson
 
+from connectors.agent.images import null_faults
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.schema.catalog import BINARY
 from connectors.sqlite.values.columns import image_sql
-from connectors.sqlite.values.image import null_faults, wire_image
+from connectors.sqlite.values.image import wire_image
 from connectors.sqlite.values.text import UTF_8, encoding_of
 from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.table import ColumnType

@@ -15,6 +15,7 @@ from functools import cached_property
 import orjson
 
 from connectors.agent.contract import SavedRow
+from connectors.agent.images import null_faults
 from connectors.sqlite import sql
 from connectors.sqlite.apply.extraneous import EXTRANEOUS
 from connectors.sqlite.apply.rows import RowWriter
@@ -22,7 +23,7 @@ from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.schema.catalog import BINARY, Catalog, read
-from connectors.sqlite.values.image import null_faults, wire_image
+from connectors.sqlite.values.image import wire_image
 from connectors.sqlite.values.spellings import Stored
 from streaming.core.batch.sending import PAGE
 from streaming.core.model.errors import WireError

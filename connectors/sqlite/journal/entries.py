@@ -10,8 +10,9 @@ from contextlib import closing
 from dataclasses import astuple, dataclass
 
 from connectors.agent.contract import JournalEntry
+from connectors.agent.images import WireImage, null_faults
 from connectors.sqlite import sql
-from connectors.sqlite.values.image import WireImage, null_faults, wire_image
+from connectors.sqlite.values.image import wire_image
 from streaming.core.model.change import Change, Op
 from streaming.core.model.ruv import Ruv, parse_ruv
 from streaming.core.model.truncation import ALL_KEYS

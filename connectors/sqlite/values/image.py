@@ -7,10 +7,10 @@ is no valid Unicode is {"text_bytes": base64}.
 
 import base64
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from connectors import wire
+from connectors.agent.images import WireImage, too_large
 from connectors.sqlite.values.columns import FRACTION_BITS, STORED_AS
 from connectors.sqlite.values.spellings import Stored, spelled
 from connectors.sqlite.values.text import stored_bytes
@@ -27,18 +27,6 @@ CARRIED_BY = {
 
 SHOWN_CHARS = 60
 """No more of a value is shown in a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class WireImage:
-    """The wire's text of an image or key, and what in it no replica can take, for people.
-
-    `known`: the text of the columns that have a value of their type.
-    """
-
-    text: str
-    known: str
-    faults: tuple[str, ...] = ()
 
 
 def wire_image(captured: str) -> WireImage:
@@ -59,22 +47,6 @@ def wire_image(captured: str) -> WireImage:
         return WireImage(text, text)
     known = {name: value for name, value in values.items() if not isinstance(value, dict)}
     return WireImage(text, json_text(known), tuple(faults))
-
-
-def null_faults(key: str) -> tuple[str, ...]:
-    """The faults of a key in the wire's text that are nulls, which no row can be found by."""
-    if ":null" not in key:
-        return ()
-    return tuple(
-        f"{name}: a null key: write a value; no other replica gets this row"
-        for name, value in wire.loads(key).items()
-        if value is None
-    )
-
-
-def too_large(what: str, size: object) -> str:
-    """The fault of a value, or a whole row, that no record can hold."""
-    return f"{what}: {size} bytes are more than a record may have (limits.record_bytes)"
 
 
 def _plain(value: dict[str, Any]) -> Json | dict[str, Json]:

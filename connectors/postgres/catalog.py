@@ -1,0 +1,144 @@
+"""What PostgreSQL's catalog says of a replicated table: columns with their types, unique indexes.
+
+Arrays, domains, ranges and composites are followed down to the types that they are made of.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from connectors.postgres.sql import Session, name
+from connectors.postgres.values.columns import ServerColumn
+from connectors.postgres.values.types import ServerType, TypeForm
+from streaming.core.model.errors import ConfigError
+
+_NO_MODIFIER = -1
+
+_COLUMNS = """SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.atthasdef, a.attidentity,
+  a.attgenerated, coalesce(c.collisdeterministic, true)
+FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+
+_TYPE = """SELECT t.typname, t.typtype, t.typcategory, t.typelem, t.typbasetype, t.typtypmod,
+  t.typrelid, n.nspname, format_type(t.oid, -1),
+  (SELECT r.rngsubtype FROM pg_range r WHERE r.rngtypid = t.oid),
+  (SELECT r.rngtypid FROM pg_range r WHERE r.rngmultitypid = t.oid)
+FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s"""
+
+_UNIQUES = """SELECT x.relname, i.indisprimary, NOT i.indimmediate,
+  i.indpred IS NOT NULL OR i.indexprs IS NOT NULL,
+  ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY k(num, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+    WHERE k.place <= i.indnkeyatts ORDER BY k.place)
+FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
+WHERE i.indrelid = %s AND i.indisunique ORDER BY x.relname"""
+
+_ACTING = """SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = %(oid)s AND NOT tgisinternal)
+  OR EXISTS (SELECT 1 FROM pg_constraint
+    WHERE contype = 'f' AND %(oid)s IN (conrelid, confrelid))"""
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueIndex:
+    """A unique index; `columns` None: it is of expressions, or of some rows only."""
+
+    name: str
+    columns: tuple[str, ...] | None
+    is_primary: bool = False
+    is_deferrable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTable:
+    """A table as the catalog has it; `sql`: its name in SQL with its schema.
+
+    `is_acting`: it has triggers of the user's, or foreign keys on either side.
+    """
+
+    name: str
+    oid: int
+    sql: str
+    columns: Mapping[str, ServerColumn]
+    uniques: tuple[UniqueIndex, ...]
+    is_acting: bool
+
+    @property
+    def is_checked_later(self) -> bool:
+        """Return whether a unique constraint is checked at the end of a statement or later."""
+        return any(one.is_deferrable for one in self.uniques)
+
+
+def read_table(connection: Session, table: str) -> ServerTable:
+    """What the catalog says of a table on the search path; ConfigError: there is none."""
+    row = connection.execute(
+        "SELECT c.oid, n.nspname, c.relname FROM pg_class c"
+        " JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.oid = to_regclass(quote_ident(%s))",
+        (table,),
+    ).fetchone()
+    if row is None:
+        raise ConfigError(
+            f"table {table} is not in this database, or not in a schema of the search path: create"
+            " it, or correct the configuration"
+        )
+    oid, schema, relation = row
+    (is_acting,) = connection.execute(_ACTING, {"oid": oid}).fetchone() or (False,)
+    return ServerTable(
+        table,
+        oid,
+        f"{name(schema)}.{name(relation)}",
+        _columns(connection, oid),
+        _uniques(connection, oid),
+        bool(is_acting),
+    )
+
+
+def _columns(connection: Session, oid: int) -> dict[str, ServerColumn]:
+    found = dict[str, ServerColumn]()
+    for row in connection.execute(_COLUMNS, (oid,)).fetchall():
+        column, type_oid, modifier, not_null, has_default, identity, generated, is_alike = row
+        type_, cast = _type(connection, type_oid, modifier, collates_alike=is_alike)
+        found[column] = ServerColumn(
+            column,
+            type_,
+            cast,
+            is_required=not_null and not (has_default or identity),
+            is_always_identity=identity == "a",
+            is_generated=generated != "",
+        )
+    return found
+
+
+def _uniques(connection: Session, oid: int) -> tuple[UniqueIndex, ...]:
+    rows = connection.execute(_UNIQUES, (oid,)).fetchall()
+    return tuple(
+        UniqueIndex(index, None if is_partly else tuple(columns), is_primary, is_deferrable)
+        for index, is_primary, is_deferrable, is_partly, columns in rows
+    )
+
+
+def _type(
+    connection: Session, oid: int, modifier: int, *, collates_alike: bool = True
+) -> tuple[ServerType, str]:
+    """A type, and the SQL name of the one to cast to: of a domain the one below it."""
+    row = connection.execute(_TYPE, (oid,)).fetchone()
+    if row is None:
+        raise ConfigError(f"the type of oid {oid} was dropped meanwhile: start the agent again")
+    (type_, kind, category, element, base, base_modifier, relation, schema, cast) = row[:9]
+    below = [(found, _NO_MODIFIER) for found in row[9:] if found is not None]
+    form = TypeForm(kind)
+    if form is TypeForm.DOMAIN:
+        below = [(base, base_modifier)]
+    elif form is TypeForm.COMPOSITE:
+        below = [(row[1], row[2]) for row in connection.execute(_COLUMNS, (relation,)).fetchall()]
+    elif category == "A" and element:
+        form, below = TypeForm.ARRAY, [(element, _NO_MODIFIER)]
+    parts = [_type(connection, *one) for one in below]
+    made = ServerType(
+        type_,
+        form,
+        tuple(part for part, _ in parts),
+        is_built_in=schema == "pg_catalog",
+        modifier=modifier,
+        collates_alike=collates_alike,
+    )
+    return made, parts[0][1] if form is TypeForm.DOMAIN else cast

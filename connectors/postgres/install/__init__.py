@@ -1,0 +1,1 @@
+"""The agent's own schema in the replica's database."""

@@ -1,0 +1,161 @@
+"""The schema `slackwater`: the position, and up to where the log is published.
+
+Both tables have one row and are in no publication. The position is written in the transaction that
+applies a batch; the capture row when the topic is known to hold what the log has up to it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from psycopg.rows import dict_row
+
+from connectors.postgres.sql import Session
+from streaming.core.delivery.consumer import Position
+from streaming.core.model.errors import StateError
+from streaming.core.model.ruv import parse_ruv
+
+SCHEMA = "slackwater"
+
+DDL = (
+    "CREATE SCHEMA IF NOT EXISTS slackwater",
+    """CREATE TABLE IF NOT EXISTS slackwater.position (
+  id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+  rid integer NOT NULL,
+  session text,
+  last bigint NOT NULL DEFAULT 0,
+  covers bigint NOT NULL DEFAULT 0,
+  epoch bigint NOT NULL DEFAULT 0,  -- the epoch in which covers was stored
+  ruv text[] NOT NULL DEFAULT '{}',  -- its lines
+  generation bigint NOT NULL DEFAULT 0,
+  reached bigint NOT NULL DEFAULT 0,  -- the hub epoch that was applied last
+  agreement text NOT NULL DEFAULT '',  -- the one that brought the position; '': nobody knows
+  updates_offset bigint NOT NULL DEFAULT 0,  -- of the next record of the updates topic
+  replica_epoch bigint NOT NULL DEFAULT 1,  -- each batch that is applied raises it by one
+  reinit boolean NOT NULL DEFAULT false  -- emptied, and nothing applied since
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.capture (
+  id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+  system_id text NOT NULL,
+  timeline integer NOT NULL,
+  slot text NOT NULL,
+  lsn pg_lsn NOT NULL,  -- the end of a commit: the topic has everything before it
+  time_s bigint NOT NULL DEFAULT 0,  -- from here to epoch: the state of the fold at lsn
+  sequence integer NOT NULL DEFAULT -1,
+  opno bigint NOT NULL DEFAULT 0,
+  epoch bigint NOT NULL DEFAULT 1,
+  csn text,  -- the largest own CSN that database and topic share
+  changes_offset bigint NOT NULL DEFAULT 0,  -- the own topic was compared up to here
+  changes_session text,  -- the session in force there
+  own text,  -- the largest own CSN in the topic below changes_offset
+  columns text NOT NULL DEFAULT ''  -- digest of the columns that are carried
+)""",
+)
+"""Each may run again: what is there stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPosition:
+    """The row `slackwater.position`; `replica_epoch`: of the next batch that is applied."""
+
+    rid: int
+    position: Position = field(default_factory=Position)
+    updates_offset: int = 0
+    replica_epoch: int = 1
+    reinit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The row `slackwater.capture`; `lsn` as PostgreSQL writes it."""
+
+    system_id: str
+    timeline: int
+    slot: str
+    lsn: str
+    time_s: int = 0
+    sequence: int = -1
+    opno: int = 0
+    epoch: int = 1
+    csn: str | None = None
+    changes_offset: int = 0
+    changes_session: str | None = None
+    own: str | None = None
+    columns: str = ""
+
+
+def create(connection: Session) -> None:
+    """Create the schema and its tables where they are not there."""
+    for statement in DDL:
+        connection.execute(statement.encode())
+
+
+def read_position(connection: Session, *, locks: bool = False) -> StoredPosition:
+    """The position row; StateError: there is none. `locks`: until the transaction ends."""
+    query = f"SELECT * FROM slackwater.position{' FOR UPDATE' if locks else ''}"  # noqa: S608
+    with connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute(query.encode()).fetchone()
+    if row is None:
+        raise StateError(
+            "slackwater.position is empty: the agent's own row was deleted; empty this replica with"
+            " `slackwater reinit`, which fills it from the hub"
+        )
+    position = Position(
+        row["session"],
+        row["last"],
+        row["covers"],
+        row["epoch"],
+        parse_ruv(row["ruv"]),
+        row["generation"],
+        row["reached"],
+        row["agreement"],
+    )
+    return StoredPosition(
+        row["rid"], position, row["updates_offset"], row["replica_epoch"], row["reinit"]
+    )
+
+
+def write_position(connection: Session, stored: StoredPosition) -> None:
+    """Write the position row, whether it is there or not."""
+    position = stored.position
+    values = {
+        "rid": stored.rid,
+        "session": position.session,
+        "last": position.last,
+        "covers": position.covers,
+        "epoch": position.epoch,
+        "ruv": list(position.ruv.text()),
+        "generation": position.generation,
+        "reached": position.reached,
+        "agreement": position.agreement,
+        "updates_offset": stored.updates_offset,
+        "replica_epoch": stored.replica_epoch,
+        "reinit": stored.reinit,
+    }
+    _write(connection, "position", values)
+
+
+def read_capture(connection: Session) -> Capture | None:
+    """The capture row; None: nothing was captured yet."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute("SELECT * FROM slackwater.capture").fetchone()
+    if row is None:
+        return None
+    del row["id"]
+    return Capture(**row)
+
+
+def write_capture(connection: Session, capture: Capture) -> None:
+    """Write the capture row, whether it is there or not."""
+    names = Capture.__dataclass_fields__
+    _write(connection, "capture", {name: getattr(capture, name) for name in names})
+
+
+def _write(connection: Session, table: str, values: Mapping[str, object]) -> None:
+    names = ", ".join(values)
+    marks = ", ".join(f"%({name})s" for name in values)
+    sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in values)
+    statement = (
+        f"INSERT INTO {SCHEMA}.{table} ({names}) VALUES ({marks})"  # noqa: S608 our own names
+        f" ON CONFLICT (id) DO UPDATE SET {sets}"
+    )
+    connection.execute(statement.encode(), values)

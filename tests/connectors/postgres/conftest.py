@@ -1,0 +1,31 @@
+"""A database of a real PostgreSQL for each test."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import psycopg
+import pytest
+
+from connectors.postgres.values.text import TEXT_SETTINGS
+from tests.connectors.postgres.scratch_server import PROGRAMS, running_server
+
+_NUMBERS = count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The connection string of a server."""
+    if not PROGRAMS:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def dsn(postgres: str) -> str:
+    """The connection string of a new database, with the agent's text settings."""
+    name = f"test_{next(_NUMBERS)}"
+    with psycopg.connect(f"{postgres} dbname=postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    options = " ".join(f"-c {setting}={value}" for setting, value in TEXT_SETTINGS.items())
+    return f"{postgres} dbname={name} options='{options}'"
