@@ -25,10 +25,9 @@ _TYPE = """SELECT t.typname, t.typtype, t.typcategory, t.typelem, t.typbasetype,
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s"""
 
 _UNIQUES = """SELECT x.relname, i.indisprimary, NOT i.indimmediate,
-  i.indpred IS NOT NULL OR i.indexprs IS NOT NULL,
-  ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY k(num, place)
-    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
-    WHERE k.place <= i.indnkeyatts ORDER BY k.place)
+  ARRAY(SELECT pg_get_indexdef(i.indexrelid, place, true)
+    FROM generate_series(1, i.indnkeyatts) place ORDER BY place),
+  pg_get_expr(i.indpred, i.indrelid)
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 WHERE i.indrelid = %s AND i.indisunique ORDER BY x.relname"""
 
@@ -39,10 +38,14 @@ _ACTING = """SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = %(oid)s AND
 
 @dataclass(frozen=True, slots=True)
 class UniqueIndex:
-    """A unique index; `columns` None: it is of expressions, or of some rows only."""
+    """A unique index; `parts`: its columns and expressions in SQL, by the names of columns.
+
+    `condition`: in SQL, on the rows that it holds; None: it holds all.
+    """
 
     name: str
-    columns: tuple[str, ...] | None
+    parts: tuple[str, ...]
+    condition: str | None = None
     is_primary: bool = False
     is_deferrable: bool = False
 
@@ -111,8 +114,8 @@ def _columns(connection: Session, oid: int) -> dict[str, ServerColumn]:
 def _uniques(connection: Session, oid: int) -> tuple[UniqueIndex, ...]:
     rows = connection.execute(_UNIQUES, (oid,)).fetchall()
     return tuple(
-        UniqueIndex(index, None if is_partly else tuple(columns), is_primary, is_deferrable)
-        for index, is_primary, is_deferrable, is_partly, columns in rows
+        UniqueIndex(index, tuple(parts), condition, is_primary, is_deferrable)
+        for index, is_primary, is_deferrable, parts, condition in rows
     )
 
 

@@ -10,13 +10,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from connectors.agent.applying import advanced, check_known, lacking
 from connectors.agent.contract import AppliedBatch
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.each_item import (
     EachItem,
     StartAgainError,
-    last_of_rows,
     refusal_code,
     writer_of,
 )
@@ -27,19 +27,11 @@ from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import uncaptured, uncarried
 from connectors.sqlite.position import store_position
 from streaming.core.delivery.consumer import ApplyBatch, Position
-from streaming.core.model.change import Op
 from streaming.core.model.csn import MAX_SKEW_S, Generator
-from streaming.core.model.errors import CsnError, StateError, WireError
-from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.records.record import KEEP, Item, ItemType, Refused
+from streaming.core.model.errors import WireError
+from streaming.core.records.record import Item, Refused
 
 log = logging.getLogger(__name__)
-
-_OPS: Mapping[ItemType, frozenset[str]] = {
-    **dict.fromkeys((ItemType.CHANGE, ItemType.REFRESH), frozenset(Op)),
-    ItemType.KEPT: frozenset((KEEP,)),
-}
-"""What an item of each type may do."""
 
 
 def apply_batch(
@@ -58,12 +50,7 @@ def apply_batch(
     the others one by one. A row that is nowhere else is saved first. `max_skew_s`: how far ahead of
     the clock a CSN is followed. StateError for an item that this agent does not know.
     """
-    for item in batch.items:
-        if isinstance(item, Item) and item.op not in _OPS[item.type]:
-            raise StateError(
-                f"batch {batch.hub_epoch} holds a {item.type} of op {item.op}, which this agent"
-                " does not know: upgrade it"
-            )
+    check_known(batch)
     # ended: place -> the refusal that ended a transaction, or of a truncate
     items, ended = list[Item](), dict[int, Refused]()
     is_careful, splits = False, False
@@ -86,15 +73,15 @@ def apply_batch(
             except StartAgainError as error:
                 ended[error.place] = error.refusal
             if refused is not None:
-                lacking = _lacking(items, refused)
+                reported = lacking(items, refused)
                 gone = saved.forget_standing(connection, at_risk)
-                position = _end(connection, batch, lacking, next_offset, clock_ms)
+                position = _end(connection, batch, reported, next_offset, clock_ms)
                 _move_past(connection, items, clock_ms, max_skew_s)
                 copied = uncaptured.note_copied(connection, batch.items)
                 connection.execute("COMMIT")
                 for table in copied:
                     log.info("table %s, which was written without capture, is copied", table)
-                return AppliedBatch(position, lacking, gone)
+                return AppliedBatch(position, reported, gone)
             is_careful = True
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -124,15 +111,6 @@ def _write_all(
                 raise
             return None
     return {}
-
-
-def _lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:
-    """The refusals to report: of rows whose last item in the batch was refused.
-
-    A truncate is refused as a whole only of a table that is not here, of which there are no rows.
-    """
-    places = last_of_rows(items, refused)
-    return tuple(refused[place] for place in places if items[place].key != ALL_KEYS)
 
 
 def _end(
@@ -170,24 +148,3 @@ def _move_past(
         "UPDATE _slackwater_origin SET time_s = ?, sequence = ?",
         (generator.time_s, generator.sequence),
     )
-
-
-def advanced(
-    generator: Generator, items: Iterable[Item], clock_s: int, max_skew_s: int
-) -> Generator:
-    """The generator past the CSNs of these items.
-
-    It ignores a CSN that is too far ahead, whose row is applied like any other: refusing the row
-    would stop this replica because of another one's clock, and following it would have the hub
-    refuse what this replica writes.
-    """
-    errors = list[CsnError]()
-    for csn in sorted({item.csn for item in items if item.csn is not None}, reverse=True):
-        try:
-            generator = generator.seen(csn, clock_s, max_skew_s)
-            break
-        except CsnError as error:
-            errors.append(error)
-    if errors:
-        log.error("the row is applied, but the next CSN does not follow it: %s", errors[0])
-    return generator

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from connectors.agent.applying import NO_CSN, RowName, UnknownTableError, Way, last_of_rows
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
 from streaming.core.model.errors import WireError
 from streaming.core.records.record import Item, Refused
-
-NO_CSN = "0" * 20
-"""The CSN in a `refused` for a row that no replica wrote."""
 
 CODES = {
     "SQLITE_CONSTRAINT_UNIQUE": "unique",
@@ -36,14 +34,6 @@ CODES = {
 
 RAISED = {UNIQUE: "unique", NOT_NULL: "check"}
 """What a trigger says that stands for a constraint -> the code of a refusal."""
-
-
-RowName = tuple[str, str]
-"""The table and the key of a row."""
-
-
-class UnknownTableError(WireError):
-    """The table is not in the agent's settings."""
 
 
 class StartAgainError(Exception):
@@ -79,54 +69,6 @@ def writer_of(writers: Mapping[str, RowWriter], item: Item) -> RowWriter:
     if writer is None:
         raise UnknownTableError(f"table {item.table} is not configured here")
     return writer
-
-
-def last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
-    """Those of these places that are the last one of their row in the batch."""
-    last = {(item.table, item.key): place for place, item in enumerate(items)}
-    return sorted(set(places) & set(last.values()))
-
-
-@dataclass(slots=True)
-class Way:
-    """Which rows of a batch must move for one to be written: those in its way, and those in theirs.
-
-    `stuck`: the places of the rows that may move; `closed`: of those that have no way.
-    `needed_by`: of those that were taken out, and for which one each.
-    """
-
-    stuck: Mapping[RowName, int]
-    closed: set[int]
-    needed_by: dict[int, int | None]
-    waiting: list[int]
-    are_two_at_odds: bool = False
-
-    def others(self, place: int, in_way: set[RowName] | None) -> list[int]:
-        """The rows to take out for this one, which wait from now on; empty: there is no way.
-
-        `in_way`: the rows in its way; None: it is not known, so all that may move do.
-        """
-        known = self.stuck.keys() if in_way is None else in_way
-        places = [self.stuck[name] for name in self.stuck if name in known]
-        self.are_two_at_odds = any(other in self.needed_by for other in places)
-        movable = [p for p in places if p not in self.closed and p not in self.needed_by]
-        if in_way is not None and len(movable) < len(in_way):
-            return []
-        self.needed_by |= dict.fromkeys(movable, place)
-        self.waiting += movable
-        return movable
-
-    def close(self, place: int) -> None:
-        """Note that the way ended at a row that cannot be written: nor can those that need it.
-
-        If it is at odds with another row of the way, this way alone is closed.
-        """
-        needs: int | None = place
-        path = list[int]()
-        while needs is not None:
-            path.append(needs)
-            needs = self.needed_by[needs]
-        self.closed.update(path[-1:] if self.are_two_at_odds else path)
 
 
 @dataclass(slots=True)

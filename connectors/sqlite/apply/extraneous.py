@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import orjson
 
+from connectors.agent.applying import EXTRANEOUS
 from connectors.agent.images import null_faults
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import RowWriter
@@ -17,9 +18,6 @@ from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.table import ColumnType
 from streaming.core.records.record import Item, ItemType, RangeItem
 from streaming.core.tracking.ranges import KeyRange, key_order
-
-EXTRANEOUS = "stranger"
-"""The cause of the delete of a row that the hub does not have; no record holds it."""
 
 _COMPARED_ALIKE = {ColumnType.BOOL, ColumnType.INT32, ColumnType.INT64, ColumnType.BYTES}
 """The types whose values SQLite compares as the wire does; the others have several spellings.

@@ -14,10 +14,10 @@ from functools import cached_property
 
 import orjson
 
+from connectors.agent.applying import EXTRANEOUS
 from connectors.agent.contract import SavedRow
 from connectors.agent.images import null_faults
 from connectors.sqlite import sql
-from connectors.sqlite.apply.extraneous import EXTRANEOUS
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import uncarried

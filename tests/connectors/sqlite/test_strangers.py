@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from connectors.agent.applying import EXTRANEOUS
 from connectors.agent.contract import StoreBusyError
-from connectors.sqlite.apply.extraneous import EXTRANEOUS, items_of
+from connectors.sqlite.apply.extraneous import items_of
 from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.store import SqliteStore
 from connectors.sqlite.values.columns import CREATE_SCALES, scales

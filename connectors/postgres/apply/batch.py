@@ -1,0 +1,169 @@
+"""Applies one batch of the hub as one local transaction (docs/wire.md, Apply).
+
+In this order: the position row is locked and compared; rows; position, with the epoch raised by
+one; the messages `refused` and `applied`; commit. Foreign keys are not checked and the user's
+triggers do not fire, because the session has the role `replica`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from connectors.agent.applying import advanced, check_known, lacking
+from connectors.agent.contract import AppliedBatch, StoreBusyError
+from connectors.postgres.apply.each_item import EachItem, code_of
+from connectors.postgres.apply.fast import runs_of
+from connectors.postgres.apply.lock_wait import LockWait
+from connectors.postgres.apply.rows import CHECK_NOW, RowWriter
+from connectors.postgres.apply.strangers import items_of
+from connectors.postgres.errors import store_error
+from connectors.postgres.install.system import (
+    StoredPosition,
+    read_capture,
+    read_position,
+    write_position,
+)
+from connectors.postgres.messages import PREFIX, AppliedMessage, OwnMessage, encode
+from connectors.postgres.sql import Session
+from streaming.core.delivery.consumer import ApplyBatch
+from streaming.core.model.csn import MAX_SKEW_S, Generator
+from streaming.core.model.errors import StateError, WireError
+from streaming.core.records.record import Item, Refused
+
+
+def apply_batch(
+    session: Session,
+    writers: Mapping[str, RowWriter],
+    batch: ApplyBatch,
+    next_offset: int,
+    clock_ms: int,
+    before: StoredPosition,
+    lock_wait: LockWait,
+    max_skew_s: int = MAX_SKEW_S,
+) -> AppliedBatch:
+    """Apply a batch and store the offset behind it; a refused item does not block the others.
+
+    The session is in autocommit mode and has set up the agent's replication origin. `before`: the
+    position that the agent stored last. `max_skew_s`: how far ahead of the clock a CSN is followed.
+    StoreBusyError: a local transaction has rows open, and nothing was applied. StateError: the
+    position in the database is another one, or an item is none that this agent knows. StoreError:
+    the database failed, perhaps behind the commit: the position says whether it is applied.
+    """
+    check_known(batch)
+    apply = BatchTransaction(session, writers, batch, before, lock_wait)
+    seen_at = (clock_ms // 1000, max_skew_s)
+    try:
+        try:
+            applied = apply.run(next_offset, seen_at, is_careful=False)
+        except (psycopg.Error, WireError) as error:
+            if code_of(error) is None:
+                raise
+            applied = apply.run(next_offset, seen_at, is_careful=True)
+    except psycopg.Error as error:
+        failure = store_error(error)
+        if isinstance(failure, StoreBusyError):
+            who = lock_wait.failed(session, [one.server.oid for one in apply.tables])
+            raise StoreBusyError(f"{failure}; {who}") from error
+        raise failure from error
+    lock_wait.succeeded()
+    return applied
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTransaction:
+    """A batch that is written in one transaction, or in another one if something is refused."""
+
+    session: Session
+    writers: Mapping[str, RowWriter]
+    batch: ApplyBatch
+    before: StoredPosition
+    lock_wait: LockWait
+
+    @property
+    def tables(self) -> list[RowWriter]:
+        """The tables of the batch in one order."""
+        names = {item.table for item in self.batch.items}
+        return [self.writers[name] for name in sorted(names & self.writers.keys())]
+
+    def run(self, next_offset: int, seen_at: tuple[int, int], *, is_careful: bool) -> AppliedBatch:
+        """Write everything and commit; `seen_at`: the clock in seconds, and how far ahead.
+
+        psycopg.Error, WireError: nothing was applied, unless the connection is lost.
+        """
+        try:
+            self.session.execute("BEGIN")
+            self._begin()
+            items = items_of(self.session, self.writers, self.batch.items)
+            refused = self._write_each(items) if is_careful else self._write_fast(items)
+            reported = lacking(items, refused)
+            applied = self._end(items, reported, next_offset, seen_at)
+            self.session.execute("COMMIT")
+        except BaseException:
+            if self.session.info.transaction_status is not TransactionStatus.UNKNOWN:
+                self.session.execute("ROLLBACK")
+            raise
+        return applied
+
+    def _begin(self) -> None:
+        for setting in ("session_replication_role = replica", "synchronous_commit = off"):
+            self.session.execute(f"SET LOCAL {setting}".encode())
+        stored = read_position(self.session, locks=True)
+        if stored != _as_stored(self.before):
+            raise StateError(
+                "the position in the database is not the one that this agent stored last: another"
+                " database was put in its place, or another agent works for it; start the agent"
+                " again once only one works for this replica"
+            )
+        self.lock_wait.begin(self.session, [one.server.sql for one in self.tables])
+
+    def _write_fast(self, items: Sequence[Item]) -> dict[int, Refused]:
+        """Write the items as if none were refused."""
+        for run in runs_of(self.writers, items):
+            run.write(self.session)
+        self.session.execute(CHECK_NOW)
+        return {}
+
+    def _write_each(self, items: Sequence[Item]) -> dict[int, Refused]:
+        return EachItem(self.session, self.writers, self.batch.hub_epoch, items).write()
+
+    def _end(
+        self,
+        items: Sequence[Item],
+        refused: tuple[Refused, ...],
+        next_offset: int,
+        seen_at: tuple[int, int],
+    ) -> AppliedBatch:
+        """Store position and epoch, and emit the refused items and `applied` into the log."""
+        epoch = self.before.replica_epoch
+        position = replace(self.batch.position, epoch=epoch)
+        stored = StoredPosition(self.before.rid, position, next_offset, epoch + 1)
+        write_position(self.session, stored)
+        generator = advanced(self._generator(), items, *seen_at)
+        seen = generator.time_s, generator.sequence
+        answer = AppliedMessage(position.applied(), position.session or "", seen)
+        messages: tuple[OwnMessage, ...] = (*refused, answer)
+        for message in messages:
+            self._emit(message)
+        self.session.execute(
+            "SELECT pg_replication_origin_xact_setup(pg_current_wal_lsn(), clock_timestamp())"
+        )
+        return AppliedBatch(position, refused)
+
+    def _generator(self) -> Generator:
+        """The generator as the capture row has it, or later: the fold never goes back."""
+        capture = read_capture(self.session)
+        if capture is None:
+            return Generator(self.before.rid)
+        return Generator(self.before.rid, capture.time_s, capture.sequence)
+
+    def _emit(self, message: OwnMessage) -> None:
+        query = "SELECT pg_logical_emit_message(true, %s, %s)"
+        self.session.execute(query, (PREFIX, encode(message)))
+
+
+def _as_stored(stored: StoredPosition) -> StoredPosition:
+    """Without what of a position is in no database."""
+    position = replace(stored.position, seen_generation=0, answered=False, chunks=())
+    return replace(stored, position=position)

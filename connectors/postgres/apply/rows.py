@@ -1,0 +1,245 @@
+"""Writes rows of one table as the hub has them, many with one statement.
+
+Rows are given to the server as one JSON text whose values are all text, and cast to the types of
+their columns. An image may lack columns, which keep what they have.
+"""
+# ruff: noqa: S608 every name is quoted
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import orjson
+
+from connectors import wire
+from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.sql import Session, name, texts
+from connectors.postgres.values.image import image
+from streaming.core.model.errors import ConfigError, WireError
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+from streaming.core.records.record import Item
+
+RowTexts = Mapping[str, str | None]
+"""Column -> its text in PostgreSQL, None for null."""
+
+CHECK_NOW = "SET CONSTRAINTS ALL IMMEDIATE"
+"""Behind the last item of a fast batch and behind each of a careful one: not only at the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowWriter:
+    """One table as the agent writes it, in a session of the role `replica`."""
+
+    table: Table
+    server: ServerTable
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Return whether a row is deleted and inserted: no UPDATE can set one of its columns."""
+        return any(
+            self.server.columns[column].is_always_identity
+            for column in self.table.columns
+            if column not in self.table.key
+        )
+
+    @property
+    def _required(self) -> set[str]:
+        """The columns without which no row can be inserted, and those that are replicated."""
+        server = self.server.columns.values()
+        return {*self.table.columns, *(one.name for one in server if one.is_required)}
+
+    def values(self, item: Item) -> dict[str, str | None]:
+        """The texts of an item's key and image; WireError: the table cannot have them."""
+        return self._texts(item.after or "{}") | self.key(item.key)
+
+    def key(self, key: str) -> dict[str, str | None]:
+        """The texts of a key; WireError: it is none of this table."""
+        values = self._texts(key)
+        if values.keys() != set(self.table.key):
+            raise WireError(f"{key} is not a key of table {self.table.name}")
+        return values
+
+    def upsert(self, session: Session, rows: Sequence[RowTexts], *, is_careful: bool) -> None:
+        """Write rows of the same columns, each key once.
+
+        `is_careful`: a row that is there is updated, whatever an insert of it would lack.
+        """
+        if self.is_rewritten:
+            for row in rows:
+                key = {column: row[column] for column in self.table.key}
+                self.insert(session, {**(self.take_out(session, key) or {}), **row})
+            return
+        columns = tuple(rows[0])
+        is_whole = self._required <= {*columns}
+        with self._checked(session):
+            if is_whole and not is_careful:
+                self._insert_or_update(session, columns, rows)
+            else:
+                self._update(session, columns, rows)
+                self._insert_absent(session, columns, rows)
+
+    def delete(self, session: Session, keys: Sequence[RowTexts]) -> None:
+        """Delete the rows of these keys."""
+        where = self._same_key
+        source = self._source(self.table.key)
+        self._execute(
+            session, f"DELETE FROM {self.server.sql} t USING {source} WHERE {where}", keys
+        )
+
+    def delete_all(self, session: Session) -> None:
+        """Delete every row; a TRUNCATE fails where another table refers to this one."""
+        session.execute(f"DELETE FROM {self.server.sql}".encode(), ())
+
+    def take_out(self, session: Session, key: RowTexts) -> dict[str, str | None] | None:
+        """Delete a row and return it whole, with columns that are not replicated; None: no row."""
+        columns = [c.name for c in self.server.columns.values() if not c.is_generated]
+        query = (
+            f"DELETE FROM {self.server.sql} t USING {self._source(self.table.key)}"
+            f" WHERE {self._same_key}"
+            f" RETURNING {', '.join(f't.{name(column)}' for column in columns)}"
+        )
+        found = texts(session, query, (_json([key]),))
+        return dict(zip(columns, found[0], strict=True)) if found else None
+
+    def insert(self, session: Session, row: RowTexts) -> None:
+        """Insert one row, of which columns may be absent."""
+        with self._checked(session):
+            columns = tuple(row)
+            self._execute(session, f"{self._insert(columns)} {self._selected(columns)}", [row])
+
+    def keys_in_way(self, session: Session, row: RowTexts, index: str) -> set[str]:
+        """The keys on the wire of the rows that hold what this one wants in a unique index.
+
+        Empty: they are not known.
+        """
+        unique = next((one for one in self.server.uniques if one.name == index), None)
+        if unique is None:
+            return set()
+        same = [f"{_of('t', part)} = {_of('x', part)}" for part in unique.parts]
+        if unique.condition is not None:
+            same.append(_of("t", unique.condition))
+        columns = [c for c in self.server.columns.values() if not c.is_generated]
+        cast = ", ".join(f"{self._cast(c.name)} AS {name(c.name)}" for c in columns)
+        source = self._source([c.name for c in columns])
+        keys = ", ".join(f"t.{name(column)}" for column in self.table.key)
+        is_own = " AND ".join(f"t.{name(one)} = x.{name(one)}" for one in self.table.key)
+        query = (
+            f"SELECT {keys} FROM {self.server.sql} t, (SELECT {cast} FROM {source}) x"
+            f" WHERE {' AND '.join(same)} AND NOT ({is_own})"
+        )
+        return {self.key_image(found) for found in texts(session, query, (_json([row]),))}
+
+    def key_image(self, key: Sequence[str | None]) -> str:
+        """The wire's text of a key that was read."""
+        kinds = {column: self.table.columns[column] for column in self.table.key}
+        return image(kinds, dict(zip(self.table.key, key, strict=True))).text
+
+    def _texts(self, on_wire: str) -> dict[str, str | None]:
+        try:
+            found: dict[str, object] = orjson.loads(on_wire)
+            return {
+                column: self.server.columns[column].from_wire(
+                    value, self.table.columns[column], is_key=column in self.table.key
+                )
+                for column, value in found.items()
+            }
+        except (ValueError, KeyError):
+            wire.image_values(on_wire, self.table)  # which says what is wrong
+            raise
+
+    @contextmanager
+    def _checked(self, session: Session) -> Iterator[None]:
+        """Have unique constraints that are checked later checked, which the role does not do.
+
+        PostgreSQL checks them by internal triggers, which do not fire in the role `replica`.
+        """
+        if not self.server.is_checked_later:
+            yield
+            return
+        session.execute("SET LOCAL session_replication_role = origin")
+        yield
+        session.execute(CHECK_NOW)
+        session.execute("SET LOCAL session_replication_role = replica")
+
+    def _insert_or_update(
+        self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]
+    ) -> None:
+        key = ", ".join(map(name, self.table.key))
+        rest = [column for column in columns if column not in self.table.key]
+        sets = ", ".join(f"{name(column)} = EXCLUDED.{name(column)}" for column in rest)
+        does = f"UPDATE SET {sets}" if rest else "NOTHING"
+        insert = f"{self._insert(columns)} {self._selected(columns)} ON CONFLICT ({key}) DO {does}"
+        self._execute(session, insert, rows)
+
+    def _update(self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]) -> None:
+        rest = [column for column in columns if column not in self.table.key]
+        if rest:
+            sets = ", ".join(f"{name(column)} = {self._cast(column)}" for column in rest)
+            update = f"UPDATE {self.server.sql} t SET {sets} FROM {self._source(columns)}"
+            where = self._same_key
+            self._execute(session, f"{update} WHERE {where}", rows)
+
+    def _insert_absent(
+        self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]
+    ) -> None:
+        there = f"SELECT 1 FROM {self.server.sql} t WHERE {self._same_key}"
+        insert = f"{self._insert(columns)} {self._selected(columns)} WHERE NOT EXISTS ({there})"
+        self._execute(session, insert, rows)
+
+    def _execute(self, session: Session, query: str, rows: Sequence[RowTexts]) -> None:
+        session.execute(query.encode(), (_json(rows),))
+
+    def _insert(self, columns: Iterable[str]) -> str:
+        into = ", ".join(map(name, columns))
+        return f"INSERT INTO {self.server.sql} ({into}) OVERRIDING SYSTEM VALUE"
+
+    def _selected(self, columns: Sequence[str]) -> str:
+        casts = ", ".join(map(self._cast, columns))
+        return f"SELECT {casts} FROM {self._source(columns)}"
+
+    def _source(self, columns: Iterable[str]) -> str:
+        return f"json_to_recordset(%s) AS x({', '.join(f'{name(one)} text' for one in columns)})"
+
+    def _cast(self, column: str) -> str:
+        cast = self.server.columns[column].cast.replace("%", "%%")
+        return f"CAST(x.{name(column)} AS {cast})"
+
+    @property
+    def _same_key(self) -> str:
+        return " AND ".join(f"t.{name(one)} = {self._cast(one)}" for one in self.table.key)
+
+
+def writers(session: Session, tables: Iterable[Table]) -> dict[str, RowWriter]:
+    """The writer of each table, by its name; ConfigError: one cannot be written."""
+    found = dict[str, RowWriter]()
+    for table in tables:
+        server = read_table(session, table.name)
+        absent = [column for column in table.columns if column not in server.columns]
+        if absent:
+            raise ConfigError(
+                f"table {table.name} has no column {', '.join(absent)}: create it, or correct the"
+                " configuration"
+            )
+        if any(one.is_primary and one.is_deferrable for one in server.uniques):
+            raise ConfigError(
+                f"the primary key of table {table.name} is deferrable, so no row can be found by"
+                " it when it is written: declare it NOT DEFERRABLE"
+            )
+        if server.is_checked_later and server.is_acting:
+            raise ConfigError(
+                f"table {table.name} has a deferrable unique constraint, and triggers or foreign"
+                " keys, which would act on each row of the hub while the constraint is checked:"
+                " declare the constraint NOT DEFERRABLE"
+            )
+        found[table.name] = RowWriter(table, server)
+    return found
+
+
+def _json(rows: Iterable[RowTexts]) -> str:
+    return json_text([dict(row) for row in rows])
+
+
+def _of(row: str, expression: str) -> str:
+    """An expression over the columns of a row, which it names without their table."""
+    return f"(SELECT {expression.replace('%', '%%')} FROM (SELECT {row}.*) one)"
