@@ -208,8 +208,9 @@ class ReplicaStore(Protocol):
     def reconcile(self, past: OwnTopic) -> str | None:
         """Move CSN generator, epoch and opno past what the own topic holds, atomically.
 
-        Entries that the topic holds count as published. Unpublished changes whose CSN or opno the
-        topic has passed get new ones. Returns the hello's `own`: the largest own CSN up to which
+        Entries that the topic holds count as published, but for those of `OwnTopic.torn`.
+        Unpublished changes whose CSN or opno the topic has passed get new ones, and what is cut off
+        from a transaction that the topic has committed becomes one of its own. Returns the hello's `own`: the largest own CSN up to which
         the database has every own CSN of the topic.
         """
 

@@ -54,9 +54,9 @@ class OwnTopic:
     first_missing: str = ""  # the smallest CSN of those
     reported: int = 0  # how many it lacks that an earlier hello reported
     first_reported: str = ""
-    open: dict[str, list[tuple[str, bool]]] = field(
+    open: dict[str, list[tuple[str, int | None]]] = field(
         default_factory=dict
-    )  # prim -> (csn, in_database)
+    )  # prim -> (csn, journal id, or None: the database lacks it)
     stranded: dict[Change | Commit, None] = field(default_factory=dict)  # in the topic's order
     other: set[str] = field(default_factory=set)
     """The transactions of which the database lacks a change: what it has of that name is another
@@ -86,8 +86,8 @@ class OwnTopic:
                 else:
                     self.stranded.pop(record, None)
                     self.found = max(self.found, found or 0)
-                    for csn, in_database in self.open.pop(record.prim_csn, ()):
-                        self._add_committed(csn, in_database=in_database)
+                    for csn, id_ in self.open.pop(record.prim_csn, ()):
+                        self._add_committed(csn, in_database=id_ is not None)
             case Abort():
                 if session == self.session:
                     self.open.pop(record.prim_csn, None)
@@ -104,9 +104,17 @@ class OwnTopic:
 
     def unfinished(self) -> set[str]:
         """The transactions that were published only in part and that the database has."""
-        return {
-            prim for prim, csns in self.open.items() if all(in_database for _, in_database in csns)
-        }
+        return {prim for prim, csns in self.open.items() if all(id_ is not None for _, id_ in csns)}
+
+    def torn(self) -> int | None:
+        """The first journal id of a transaction whose beginning alone is as the topic has it.
+
+        A restored database gave its rest other numbers. The hello ends what the topic has of it, so
+        all of it must come again, under new numbers.
+        """
+        unfinished = self.unfinished()
+        torn = (csns for prim, csns in self.open.items() if prim not in unfinished)
+        return min((id_ for csns in torn for _, id_ in csns if id_), default=None)
 
     def _hello(self, session: str, hello: Hello) -> None:
         """A hello ends what is open; a loss that it reported is not reported again."""
@@ -132,7 +140,7 @@ class OwnTopic:
         if change.prim_csn is None:
             self._add_committed(change.csn, in_database=found is not None)
         else:
-            self.open.setdefault(change.prim_csn, []).append((change.csn, found is not None))
+            self.open.setdefault(change.prim_csn, []).append((change.csn, found))
 
     def _add_committed(self, csn: str, *, in_database: bool) -> None:
         self.own = max(self.own or "", csn)

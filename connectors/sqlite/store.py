@@ -24,7 +24,7 @@ from connectors.sqlite.install.system import OVERHEAD_BYTES, lost_tables, lost_t
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot, uncaptured, uncarried
 from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
-from connectors.sqlite.journal.reconcile import opno_before, reconcile, renumber
+from connectors.sqlite.journal.reconcile import cut_at, opno_before, reconcile, renumber
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.position import store_position, stored_position
 from connectors.sqlite.schema.conflict_clauses import leave_to_clauses
@@ -217,7 +217,8 @@ class SqliteStore:
         with self._transaction():
             last = max(after, self._stored_published())
             opno = opno_before(self.connection, last)
-            return renumber(self.connection, last, generator, opno, clock_s)
+            going_on = cut_at(self.connection, last)
+            return renumber(self.connection, last, generator, opno, clock_s, going_on)
 
     @store_errors()
     def kept_rows(self) -> KeptRows:
