@@ -210,8 +210,8 @@ class ReplicaStore(Protocol):
 
         Entries that the topic holds count as published, but for those of `OwnTopic.torn`.
         Unpublished changes whose CSN or opno the topic has passed get new ones, and what is cut off
-        from a transaction that the topic has committed becomes one of its own. Returns the hello's `own`: the largest own CSN up to which
-        the database has every own CSN of the topic.
+        from a transaction that the topic has committed becomes one of its own. Returns the hello's
+        `own`: the largest own CSN up to which the database has every own CSN of the topic.
         """
 
     def start_session(

@@ -246,7 +246,8 @@ class PlannedResync:
     `after`: the hub epoch that the consumer acknowledged. `is_full`: it copies everything, also if
     an earlier order says so. `whole`: the tables of which it gets all rows. `tracked`: the rows of
     all its tables that it lacks; None: too many to be counted, or everything is copied.
-    `begins_again`: one is under way. `waits_for_hello`: it begins with the consumer's next hello to this hub.
+    `begins_again`: one is under way. `waits_for_hello`: it begins with the consumer's next hello
+    to this hub.
     """
 
     agreement: str
