@@ -30,7 +30,7 @@ demo:  ## three replicas that collide, one hub, and a verdict
 	@$(PYTHON) deploy/setup.py demo
 	@$(BIN)/slackwater demo
 
-programs: develop  ## what the tests need of Debian: prometheus and chromium; as root they are installed
+programs: develop  ## what the tests need of Debian: prometheus, chromium, PostgreSQL; as root they are installed
 	@$(BIN)/python -m deploy.programs
 
 test: programs  ## what a change must pass first, in WORKERS processes

@@ -1,5 +1,6 @@
-"""Installs Debian's programs that `make test` needs: prometheus with promtool, and chromium.
+"""Installs Debian's programs that `make test` needs: prometheus, chromium, PostgreSQL.
 
+Debian keeps the programs of PostgreSQL's server off the path, in a folder for each version.
 A program that is there already is left alone, so the second run fetches nothing.
 """
 
@@ -10,15 +11,31 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus", "chromium": "chromium"}
+PACKAGES = {
+    "prometheus": "prometheus",
+    "promtool": "prometheus",
+    "chromium": "chromium",
+    "initdb": "postgresql",
+    "pg_ctl": "postgresql",
+}
 """Program -> Debian's package of it."""
+POSTGRES = Path("/usr/lib/postgresql")
+"""Where Debian keeps PostgreSQL, a folder for each version."""
 APT = "/usr/bin/apt-get"
 
 
+def find(name: str) -> Path | None:
+    """A program on the path, or PostgreSQL's of the newest version; None: it is not installed."""
+    on_path = shutil.which(name)
+    if on_path is not None:
+        return Path(on_path)
+    found = [path for path in POSTGRES.glob(f"*/bin/{name}") if path.parts[-3].isdecimal()]
+    return max(found, key=lambda path: int(path.parts[-3]), default=None)
+
+
 def missing() -> list[str]:
-    """The packages whose programs are not on the path."""
-    lacking = {package for name, package in PACKAGES.items() if shutil.which(name) is None}
-    return sorted(lacking)
+    """The packages whose programs are not found."""
+    return sorted({package for name, package in PACKAGES.items() if find(name) is None})
 
 
 def install(packages: Sequence[str]) -> None:

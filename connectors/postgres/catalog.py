@@ -31,9 +31,12 @@ _UNIQUES = """SELECT x.relname, i.indisprimary, NOT i.indimmediate,
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 WHERE i.indrelid = %s AND i.indisunique ORDER BY x.relname"""
 
-_ACTING = """SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = %(oid)s AND NOT tgisinternal)
+_CONSTRAINTS = """SELECT EXISTS (SELECT 1 FROM pg_trigger
+    WHERE tgrelid = %(oid)s AND NOT tgisinternal)
   OR EXISTS (SELECT 1 FROM pg_constraint
-    WHERE contype = 'f' AND %(oid)s IN (conrelid, confrelid))"""
+    WHERE contype = 'f' AND %(oid)s IN (conrelid, confrelid)),
+  EXISTS (SELECT 1 FROM pg_constraint
+    WHERE contype IN ('u', 'x') AND conrelid = %(oid)s AND condeferrable)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,7 @@ class UniqueIndex:
 
 @dataclass(frozen=True, slots=True)
 class ServerTable:
-    """A table as the catalog has it; `sql`: its name in SQL with its schema.
-
-    `is_acting`: it has triggers of the user's, or foreign keys on either side.
-    """
+    """A table as the catalog has it; `sql`: its name in SQL with its schema."""
 
     name: str
     oid: int
@@ -63,11 +63,7 @@ class ServerTable:
     columns: Mapping[str, ServerColumn]
     uniques: tuple[UniqueIndex, ...]
     is_acting: bool
-
-    @property
-    def is_checked_later(self) -> bool:
-        """Return whether a unique constraint is checked at the end of a statement or later."""
-        return any(one.is_deferrable for one in self.uniques)
+    is_checked_later: bool
 
 
 def read_table(connection: Session, table: str) -> ServerTable:
@@ -84,14 +80,14 @@ def read_table(connection: Session, table: str) -> ServerTable:
             " it, or correct the configuration"
         )
     oid, schema, relation = row
-    (is_acting,) = connection.execute(_ACTING, {"oid": oid}).fetchone() or (False,)
+    acting_and_later = connection.execute(_CONSTRAINTS, {"oid": oid}).fetchone() or (False, False)
     return ServerTable(
         table,
         oid,
         f"{name(schema)}.{name(relation)}",
         _columns(connection, oid),
         _uniques(connection, oid),
-        bool(is_acting),
+        *map(bool, acting_and_later),
     )
 
 

@@ -26,7 +26,22 @@ def test_who_may_not_install_is_told_the_command(
 ) -> None:
     """A failed test of a program that is missing would not say so."""
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "POSTGRES", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
     assert programs.main() == 1
-    assert "apt-get install --no-install-recommends chromium prometheus" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "apt-get install --no-install-recommends chromium postgresql prometheus" in said
+
+
+def test_the_newest_postgresql_is_found_off_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian has a folder for each version; 9 is older than 15."""
+    for version in ("9", "15", "common"):
+        (tmp_path / version / "bin").mkdir(parents=True)
+        (tmp_path / version / "bin" / "initdb").write_text("#!/bin/sh\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "POSTGRES", tmp_path)
+
+    assert programs.find("initdb") == tmp_path / "15" / "bin" / "initdb"

@@ -16,7 +16,7 @@ from connectors.agent.contract import AppliedBatch, StoreBusyError
 from connectors.postgres.apply.each_item import EachItem, code_of
 from connectors.postgres.apply.fast import runs_of
 from connectors.postgres.apply.lock_wait import LockWait
-from connectors.postgres.apply.rows import CHECK_NOW, RowWriter
+from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.apply.strangers import items_of
 from connectors.postgres.errors import store_error
 from connectors.postgres.install.system import (
@@ -122,7 +122,6 @@ class BatchTransaction:
         """Write the items as if none were refused."""
         for run in runs_of(self.writers, items):
             run.write(self.session)
-        self.session.execute(CHECK_NOW)
         return {}
 
     def _write_each(self, items: Sequence[Item]) -> dict[int, Refused]:

@@ -12,7 +12,7 @@ import psycopg
 
 from connectors.agent.applying import NO_CSN, RowName, UnknownTableError, Way, last_of_rows
 from connectors.postgres.apply.fast import run_of, writer_of
-from connectors.postgres.apply.rows import CHECK_NOW, RowTexts, RowWriter
+from connectors.postgres.apply.rows import RowTexts, RowWriter
 from connectors.postgres.errors import error_text, refusal_code
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import WireError
@@ -120,7 +120,6 @@ class EachItem:
         self.session.execute("SAVEPOINT item")
         try:
             act(place)
-            self.session.execute(CHECK_NOW)
         except (psycopg.Error, WireError) as error:
             code = code_of(error)
             is_truncate = item.is_of_table and item.table in self.writers

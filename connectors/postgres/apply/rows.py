@@ -23,9 +23,6 @@ from streaming.core.records.record import Item
 RowTexts = Mapping[str, str | None]
 """Column -> its text in PostgreSQL, None for null."""
 
-CHECK_NOW = "SET CONSTRAINTS ALL IMMEDIATE"
-"""Behind the last item of a fast batch and behind each of a careful one: not only at the commit."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowWriter:
@@ -150,16 +147,17 @@ class RowWriter:
 
     @contextmanager
     def _checked(self, session: Session) -> Iterator[None]:
-        """Have unique constraints that are checked later checked, which the role does not do.
+        """Have deferrable constraints checked, which the role `replica` does not do.
 
-        PostgreSQL checks them by internal triggers, which do not fire in the role `replica`.
+        PostgreSQL checks them by internal triggers, which do not fire in it. They are checked here
+        and not at the commit, which would not say which row it was.
         """
         if not self.server.is_checked_later:
             yield
             return
         session.execute("SET LOCAL session_replication_role = origin")
         yield
-        session.execute(CHECK_NOW)
+        session.execute("SET CONSTRAINTS ALL IMMEDIATE")
         session.execute("SET LOCAL session_replication_role = replica")
 
     def _insert_or_update(
@@ -228,9 +226,9 @@ def writers(session: Session, tables: Iterable[Table]) -> dict[str, RowWriter]:
             )
         if server.is_checked_later and server.is_acting:
             raise ConfigError(
-                f"table {table.name} has a deferrable unique constraint, and triggers or foreign"
-                " keys, which would act on each row of the hub while the constraint is checked:"
-                " declare the constraint NOT DEFERRABLE"
+                f"table {table.name} has a deferrable unique or exclusion constraint, and"
+                " triggers or foreign keys, which would act on each row of the hub while the"
+                " constraint is checked: declare the constraint NOT DEFERRABLE"
             )
         found[table.name] = RowWriter(table, server)
     return found

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+from deploy import programs
+
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 wal_level = logical
@@ -40,7 +41,9 @@ def running_server() -> Iterator[str]:
 def _run(program: str, *arguments: str) -> None:
     """As the user postgres, for the server refuses to run as root."""
     user: Sequence[str] = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    command = [*user, str(PROGRAMS[-1] / program), *arguments]
+    path = programs.find(program)
+    assert path, "PostgreSQL is not installed: `make programs`"
+    command = [*user, str(path), *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 

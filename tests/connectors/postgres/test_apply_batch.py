@@ -139,6 +139,34 @@ def test_values_of_any_unique_index_may_swap(
     assert [found[:2] for found in site.rows()] == [("1", "b"), ("2", "a"), ("9", "mine")]
 
 
+def test_a_row_that_a_unique_index_does_not_hold_is_in_nobodys_way(
+    dsn: str, session: psycopg.Connection
+) -> None:
+    """It may have the same value."""
+    create = "CREATE UNIQUE INDEX named ON items (name) WHERE id < 100"
+    site = of(dsn, session, ITEMS, CREATE_ITEMS.replace(" UNIQUE", ""), create)
+    site.write("INSERT INTO items VALUES (1, 'a'), (2, 'b'), (200, 'b')")
+
+    assert site.refused(item(1, "b"), item(2, "a")) == ()
+
+
+@pytest.mark.parametrize("mode", ["", "DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"])
+def test_an_exclusion_constraint_is_kept(dsn: str, session: psycopg.Connection, mode: str) -> None:
+    """What it refuses is tried again behind the others; the role does not switch it off."""
+    exclude = f"EXCLUDE USING gist (int4range(b, b + 10) WITH &&) {mode}"
+    create = f"CREATE TABLE more (id int PRIMARY KEY, a text, b int, {exclude})"
+    site = of(dsn, session, MORE_TABLE, create, "INSERT INTO more VALUES (1, 'a', 1)")
+
+    (refused,) = site.refused(
+        row("more", '{"id":2}', '{"id":2,"b":5}'),
+        row("more", '{"id":1}', '{"id":1,"b":50}'),
+        row("more", '{"id":3}', '{"id":3,"b":55}'),
+    )
+
+    assert (refused.key, refused.code) == ('{"id":3}', "other")
+    assert site.rows("SELECT * FROM more ORDER BY id") == [("1", "a", "50"), ("2", None, "5")]
+
+
 def test_a_row_in_the_way_of_which_the_batch_has_nothing_stays(site: ApplySite) -> None:
     """Only rows of the batch move; two that cannot both stand are not both written."""
     site.write("INSERT INTO items VALUES (1, 'a'), (2, 'b'), (3, 'c')")
