@@ -15,7 +15,7 @@ from connectors.agent.applying import advanced, check_known, lacking
 from connectors.agent.contract import AppliedBatch, StoreBusyError
 from connectors.postgres.apply.each_item import EachItem, code_of
 from connectors.postgres.apply.fast import runs_of
-from connectors.postgres.apply.lock_wait import LockWait
+from connectors.postgres.apply.lock_wait import WAIT_MS, LockWait
 from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.apply.strangers import items_of
 from connectors.postgres.errors import store_error
@@ -107,7 +107,10 @@ class BatchTransaction:
         return applied
 
     def _begin(self) -> None:
-        for setting in ("session_replication_role = replica", "synchronous_commit = off"):
+        for setting in (
+            *("session_replication_role = replica", "synchronous_commit = off"),
+            f"lock_timeout = {WAIT_MS}",
+        ):
             self.session.execute(f"SET LOCAL {setting}".encode())
         stored = read_position(self.session, locks=True)
         if stored != _as_stored(self.before):

@@ -286,6 +286,16 @@ def test_a_batch_waits_for_a_local_transaction(site: ApplySite) -> None:
     assert site.rows() == [("1", "theirs", None), ("2", None, None)]
 
 
+def test_a_batch_does_not_wait_for_ever_for_its_position(site: ApplySite) -> None:
+    """An old connection of the agent may still hold it."""
+    with psycopg.connect(site.dsn) as old:
+        old.execute("SELECT FROM slackwater.position FOR UPDATE")
+        with pytest.raises(StoreBusyError):
+            site.apply(item(1))
+
+    assert site.refused(item(1)) == ()
+
+
 def test_another_position_in_the_database_stops_it(site: ApplySite) -> None:
     """Somebody put another database in its place."""
     before = site.stored()
