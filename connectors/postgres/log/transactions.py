@@ -1,0 +1,163 @@
+"""From messages of the log to transactions: what each wrote, whose it is, and where it ends.
+
+Of the agent's own transactions the rows are skipped by their first byte, unparsed, and only its
+messages count; a message of anybody else counts nothing, for anybody may write one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from connectors.postgres.log.pgoutput import (
+    ROW_KINDS,
+    UNCHANGED,
+    Begin,
+    CommitMessage,
+    Delete,
+    Insert,
+    Message,
+    MessageError,
+    Origin,
+    Relation,
+    Truncate,
+    Tuple,
+    TypeMessage,
+    Update,
+    parse,
+)
+from connectors.postgres.messages import PREFIX, OwnMessage, decode
+
+Row = Mapping[str, str | None]
+"""Column -> its text, None for null; a column that is absent is not in the log."""
+
+
+class Whose(StrEnum):
+    """Who wrote a transaction, by its replication origin."""
+
+    LOCAL = "local"
+    """a client of this database"""
+    OWN = "own"
+    """this replica's agent"""
+    OTHER = "other"
+    """another replication into this database; its times are not this server's"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowWrite:
+    """A row was inserted (`old` None), deleted (`new` None) or updated.
+
+    `is_whole`: `old` has all columns that are logged, and not its key alone. An update of which
+    nothing old is logged has the new key as `old`, for that is what it was.
+    """
+
+    relation: Relation
+    old: Row | None
+    new: Row | None
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TableTruncate:
+    """A table was emptied."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class LogTransaction:
+    """A committed transaction; `end_lsn`: the place behind it. `commit_s`: of its commit, 1970.
+
+    `commit_s` is 0 where another origin gave the time. `writes`: in their order; none of the
+    agent's own. `messages`: of the agent's own transactions alone.
+    """
+
+    end_lsn: int
+    commit_s: int
+    whose: Whose
+    writes: tuple[RowWrite | TableTruncate, ...] = ()
+    messages: tuple[OwnMessage, ...] = ()
+
+
+@dataclass(slots=True)
+class Assembler:
+    """Puts messages together; `origin`: the name of the agent's own replication origin."""
+
+    origin: str
+    relations: dict[int, Relation] = field(default_factory=dict)
+    begun: Begin | None = None
+    whose: Whose = Whose.LOCAL
+    writes: list[RowWrite | TableTruncate] = field(default_factory=list)
+    messages: list[OwnMessage] = field(default_factory=list)
+
+    def add(self, data: bytes) -> LogTransaction | None:
+        """Add the next message; the transaction, if it ends one. MessageError if it is none."""
+        if self.whose is Whose.OWN and data[:1] and data[0] in ROW_KINDS:
+            return None
+        match parse(data):
+            case Begin() as begin:
+                self.begun, self.whose = begin, Whose.LOCAL
+                self.writes, self.messages = [], []
+            case Origin(name=name):
+                self.whose = Whose.OWN if name == self.origin else Whose.OTHER
+            case Relation() as relation:
+                self.relations[relation.oid] = relation
+            case Message() as message:
+                if self.whose is Whose.OWN and message.prefix == PREFIX:
+                    self.messages.append(decode(message.content))
+            case CommitMessage(end_lsn=end):
+                return self._end(end)
+            case Insert(oid=oid, new=new):
+                relation = self._relation(oid)
+                self.writes.append(RowWrite(relation, None, _row(relation, new)))
+            case Update() as update:
+                self.writes.append(self._update(update))
+            case Delete(oid=oid, old=old, is_whole=is_whole):
+                relation = self._relation(oid)
+                row = _row(relation, old) if is_whole else _key(relation, old)
+                self.writes.append(RowWrite(relation, row, None, is_whole))
+            case Truncate(oids=oids):
+                self.writes += [TableTruncate(self._relation(oid)) for oid in oids]
+            case TypeMessage():
+                pass
+        return None
+
+    def _end(self, end_lsn: int) -> LogTransaction:
+        if self.begun is None:
+            raise MessageError("the log sends a commit without the beginning of its transaction")
+        commit_s = 0 if self.whose is Whose.OTHER else self.begun.time_us // 1_000_000
+        writes, messages = tuple(self.writes), tuple(self.messages)
+        whose, self.begun, self.whose = self.whose, None, Whose.LOCAL
+        return LogTransaction(end_lsn, max(commit_s, 0), whose, writes, messages)
+
+    def _update(self, update: Update) -> RowWrite:
+        """What the update left as it was and the log does not repeat is taken from the old row."""
+        relation = self._relation(update.oid)
+        new = dict(_row(relation, update.new))
+        if update.old is None:
+            return RowWrite(relation, _key(relation, update.new), new, is_whole=False)
+        if not update.is_whole:
+            return RowWrite(relation, _key(relation, update.old), new, is_whole=False)
+        old = _row(relation, update.old)
+        return RowWrite(relation, old, {**old, **new})
+
+    def _relation(self, oid: int) -> Relation:
+        relation = self.relations.get(oid)
+        if relation is None:
+            raise MessageError(f"the log sends a row of table {oid}, which it has not described")
+        return relation
+
+
+def _row(relation: Relation, values: Tuple) -> Row:
+    if len(values) != len(relation.columns):
+        raise MessageError(
+            f"the log sends a row of {len(values)} values of table {relation.name}, which has"
+            f" {len(relation.columns)} columns"
+        )
+    named = zip(relation.columns, values, strict=True)
+    return {column.name: value for column, value in named if value is not UNCHANGED}
+
+
+def _key(relation: Relation, values: Tuple) -> Row:
+    """The key's columns of a row; the others are null in it, whatever they are."""
+    names = {column.name for column in relation.columns if column.is_in_identity}
+    return {name: value for name, value in _row(relation, values).items() if name in names}
