@@ -64,6 +64,9 @@ def sort_rows(
     return SortedRows(store.root, folder, key_order(table))
 
 
+FAR_YEAR = 10**6
+"""Behind every year of a time: they have six digits at most."""
+
 _KINDS: dict[ColumnType, T.DataType] = {
     ColumnType.BOOL: T.BooleanType(),
     ColumnType.INT32: T.LongType(),
@@ -101,12 +104,21 @@ def _sorted_by(value: Column, kind: ColumnType) -> list[Column]:
             return [F.unbase64(value)]
         case ColumnType.DECIMAL:
             return _decimal(value)
-        case ColumnType.BOOL | ColumnType.INT32 | ColumnType.TEXT | ColumnType.TIMESTAMP:
+        case ColumnType.TIMESTAMP:
+            return [_year(value), value]
+        case ColumnType.BOOL | ColumnType.INT32 | ColumnType.TEXT:
             return [value]
 
 
+def _year(text: Column) -> Column:
+    """Return the year of a time; its text is ordered within a year."""
+    infinite = F.when(text == "-infinity", -FAR_YEAR).when(text == "infinity", FAR_YEAR)
+    return infinite.otherwise(F.regexp_extract(text, "^([+-]?[0-9]+)-", 1).try_cast("int"))
+
+
 def _decimal(text: Column) -> list[Column]:
-    """Return what decimals of any length are sorted by: sign, then the digits."""
+    """Return what decimals of any length are sorted by: finite or not, sign, then the digits."""
+    infinite = F.when(text == "-Infinity", -1).when(text == "Infinity", 1).when(text == "NaN", 2)
     digits = F.regexp_replace(text, "^-", "")
     whole = F.regexp_replace(F.split_part(digits, F.lit("."), F.lit(1)), "^0+(?=.)", "")
     rest = F.regexp_replace(F.split_part(digits, F.lit("."), F.lit(2)), "0+$", "")
@@ -115,7 +127,7 @@ def _decimal(text: Column) -> list[Column]:
     parts = [F.length(whole), whole, rest]
     rising = [F.when(~below, part).asc() for part in parts]
     falling = [F.when(below, part).desc() for part in parts]
-    return [(~below).asc(), *rising, *falling]
+    return [infinite.otherwise(0), (~below).asc(), *rising, *falling]
 
 
 class SortedRows:

@@ -25,11 +25,11 @@ _MONTH_DAY = (
 _YEAR = r"(?:\d{3}[1-9]|\d\d[1-9]0|\d[1-9]00|[1-9]000)"
 _BY_FOUR = r"(?:0[48]|[2468][048]|[13579][26])"
 _LEAP_YEAR = rf"(?:\d\d{_BY_FOUR}|{_BY_FOUR}00)"
-DECIMAL = r'"-?(?:0|[1-9]\d*)(?:\.\d+)?"'
+DECIMAL = r'"(?:-?(?:(?:0|[1-9]\d*)(?:\.\d+)?|Infinity)|NaN)"'
 BYTES = r'"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?"'
 TIMESTAMP = (
-    rf'"(?:{_YEAR}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)'
-    r'T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z"'
+    rf'"(?:(?:{_YEAR}-{_MONTH_DAY}|{_LEAP_YEAR}-02-29)'
+    r'T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z|-?infinity)"'
 )
 _PLAIN = r'[^"\\\x00-\x1f]'
 _ESCAPE = r'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
@@ -47,7 +47,8 @@ CANONICAL: dict[ColumnType, str] = {
     ColumnType.BYTES: BYTES,
     ColumnType.TIMESTAMP: TIMESTAMP,
 }
-"""Each matches canonical values of the type only, but not all: core checks numbers near limits."""
+"""Each matches canonical values of the type only, but not all: core checks numbers near limits and
+years before 1 and after 9999."""
 
 FEW = 300
 """Up to so many texts Python's `re` is faster: RE2 compiles its pattern at each call."""

@@ -19,12 +19,14 @@ from checkpoints.reading.resync_rows import SORTED, SortedRows, row_counts, sort
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.errors import StateError
+from streaming.core.model.far_time import FarTime
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value, json_text, to_json
 from streaming.core.tracking.ranges import key_order
 from tests.checkpoints.sorted_files import sorted_files
 from tests.checkpoints.written_state import WrittenState
 from tests.harness.builders import csn
+from tests.harness.far_times import FAR
 
 TRACKED = pa.schema([("key", pa.string()), ("tracked", pa.int64())])
 
@@ -37,7 +39,8 @@ def decimals() -> list[str]:
     digits = "123456789" * 7
     whole = ["0", "1", "7", "9", "10", "99", "100", digits[:60], digits[:59]]
     rest = ["", ".0", ".00", ".5", ".50", ".05", ".55", f".{digits[:60]}", f".{'0' * 59}1"]
-    return [f"{sign}{a}{b}" for sign, a, b in product(("", "-"), whole, rest)]
+    finite = [f"{sign}{a}{b}" for sign, a, b in product(("", "-"), whole, rest)]
+    return [*finite, "NaN", "Infinity", "-Infinity"]
 
 
 def floats() -> list[object]:
@@ -80,13 +83,14 @@ TEXTS = [
     "\u2028",
     "日本",
 ]
-TIMES = [
+TIMES: list[Value] = [
     datetime(1, 1, 1, tzinfo=UTC),
     datetime(999, 12, 31, tzinfo=UTC),
     datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
     datetime(1970, 1, 1, tzinfo=UTC),
     datetime(2024, 2, 29, 23, 59, 59, 1, tzinfo=UTC),
     datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    *map(FarTime, FAR),
 ]
 VALUES: Mapping[ColumnType, Sequence[Value]] = {
     ColumnType.BOOL: [False, True],

@@ -9,10 +9,12 @@ from typing import Any
 
 from connectors import wire
 from streaming.core.model.change import Change, Op
+from streaming.core.model.far_time import FarTime
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from streaming.core.records.record import Abort, Applied, Commit, Goodbye, Heartbeat, Hello, Record
+from tests.harness.far_times import FAR
 from tests.harness.raw_records import CSN, SESSION, TABLES, TIME_S, keyed, typed
 from tests.harness.record_cases import BAD, FIRST, GOOD, NO_OBJECT, TOKENS
 from tests.reference.wire import image_text, key_text
@@ -50,13 +52,15 @@ def value_of(rng: random.Random, kind: ColumnType) -> Value:
             floats = [0.0, -0.0, 1.5, 1e16, 1e-5, 1e300, float("nan"), float("inf"), rng.random()]
             return rng.choice(floats)
         case ColumnType.DECIMAL:
-            return Decimal(rng.choice(["0", "-0", "1.50", "-12345678901234567890.123"]))
+            few = ("0", "-0", "1.50", "-12345678901234567890.123", "NaN", "Infinity", "-Infinity")
+            return Decimal(rng.choice(few))
         case ColumnType.TEXT:
             return rng.choice(_TEXTS)
         case ColumnType.BYTES:
             return rng.randbytes(rng.randrange(5))
         case ColumnType.TIMESTAMP:
-            return datetime.fromtimestamp(rng.randrange(4 * 10**9), UTC)
+            far: list[Value] = [FarTime(text) for text in FAR]
+            return rng.choice([*far, datetime.fromtimestamp(rng.randrange(4 * 10**9), UTC)])
 
 
 def change(rng: random.Random) -> Change:

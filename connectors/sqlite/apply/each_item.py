@@ -32,6 +32,9 @@ CODES = {
 }
 """SQLite's error name -> the code of a refusal; anything else is `other`."""
 
+CONSTRAINT_DATATYPE = 3091
+"""What a STRICT table says of a value of another type; Python 3.11 has no name for it."""
+
 RAISED = {UNIQUE: "unique", NOT_NULL: "check"}
 """What a trigger says that stands for a constraint -> the code of a refusal."""
 
@@ -57,6 +60,8 @@ def refusal_code(error: Exception) -> str | None:
     if isinstance(error, WireError | OverflowError):
         return "type"
     name = getattr(error, "sqlite_errorname", "")
+    if getattr(error, "sqlite_errorcode", 0) == CONSTRAINT_DATATYPE:
+        name = "SQLITE_CONSTRAINT_DATATYPE"
     if name == "SQLITE_CONSTRAINT_TRIGGER":
         return next((code for text, code in RAISED.items() if str(error).startswith(text)), "other")
     known = name in CODES or name.startswith("SQLITE_CONSTRAINT") or name == "SQLITE_ERROR"

@@ -19,8 +19,9 @@ from connectors.sqlite import sql
 from connectors.sqlite.values.spellings import CANONICAL_TIME, Stored, TimeForm, spelled
 from connectors.sqlite.values.text import survives_sql, utf16_text
 from streaming.core.model.errors import WireError
+from streaming.core.model.far_time import FarTime
 from streaming.core.model.table import ColumnType
-from streaming.core.model.values import Value, from_json, json_text
+from streaming.core.model.values import Value, from_json, json_text, to_json
 
 SCALE_BITS = 50
 FRACTION_BITS = 53
@@ -74,7 +75,7 @@ STORED_AS = {
     ColumnType.INT32: "an integer of 32 bits",
     ColumnType.INT64: "an integer",
     ColumnType.FLOAT64: "a number, or the text NaN",
-    ColumnType.DECIMAL: "a number, or text of one like -12.50",
+    ColumnType.DECIMAL: "a number, text of one like -12.50, or the text NaN",
     ColumnType.TEXT: "text",
     ColumnType.BYTES: "a blob",
     ColumnType.TIMESTAMP: "text like 2024-02-29 23:59:59 or 2024-02-29T23:59:59.000001Z, in UTC",
@@ -295,7 +296,7 @@ class StoredColumn:
     def stored(self, value: Value) -> Stored:
         """A typed value as this column holds it; WireError: it cannot hold it exactly."""
         match value:
-            case Decimal() if self.affinity in NUMBERS:
+            case Decimal() if self.affinity in NUMBERS and not value.is_nan():
                 return self._number(format(value, "f"))
             case datetime() if not self.is_key:
                 return self.time_form.text(value)
@@ -349,9 +350,11 @@ def stored(value: Value) -> Stored:
         case float() if math.isnan(value):
             return "NaN"  # SQLite would make it null
         case Decimal():
-            return format(value, "f")
+            return str(to_json(value, ColumnType.DECIMAL))
         case datetime():
             return CANONICAL_TIME.text(value)
+        case FarTime():
+            return str(value)
         case _:
             return value
 

@@ -60,8 +60,9 @@ def _plain(value: dict[str, Any]) -> Json | dict[str, Json]:
     if "as" not in value:
         return value
     kind = ColumnType(value["as"])
-    found = None if value.get("exact") else spelled(_stored(value), kind)
-    return _as_is(value) if found is None else found
+    found = spelled(_stored(value), kind)
+    is_one = found is not None and not (value.get("exact") and found != value.get("text"))
+    return found if is_one else _as_is(value)
 
 
 def _float(parts: str) -> float:

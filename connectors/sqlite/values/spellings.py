@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isinf
 
+from streaming.core.model.far_time import far_time
 from streaming.core.model.table import ColumnType
 from streaming.core.model.values import Json, to_json
 
@@ -20,6 +22,7 @@ EXPONENT_MAX = 1_000
 """The largest power of ten of a number in another spelling: 1e1000000 would be a megabyte."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NOT_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
@@ -56,6 +59,8 @@ def spelled(value: Stored, kind: ColumnType) -> Json:
     match kind, value:
         case ColumnType.DECIMAL, int():
             return str(value)
+        case ColumnType.DECIMAL, float() if isinf(value):
+            return to_json(Decimal(value), kind)
         case ColumnType.DECIMAL, float():
             return decimal_text(repr(value).removesuffix(".0"))
         case ColumnType.DECIMAL, str():
@@ -70,9 +75,10 @@ def spelled(value: Stored, kind: ColumnType) -> Json:
 
 def decimal_text(text: str) -> str | None:
     """The canonical text of a decimal; None: the text is no number, or one of too many digits."""
-    found = _NUMBER.fullmatch(text.strip(" \t\r\n"))
+    stripped = text.strip(" \t\r\n")
+    found = _NUMBER.fullmatch(stripped)
     if found is None:
-        return None
+        return stripped if stripped in _NOT_FINITE else None
     number = Decimal(found[0])
     exponent = number.as_tuple().exponent
     bounded = isinstance(exponent, int) and abs(exponent) <= EXPONENT_MAX
@@ -80,10 +86,15 @@ def decimal_text(text: str) -> str | None:
 
 
 def timestamp_text(text: str) -> str | None:
-    """The canonical text of a time; None: the text is none, or one of more than microseconds."""
-    found = _TIME.fullmatch(text.strip(" "))
-    if found is None:
-        return None
+    """The canonical text of a time; None: the text is none, or one of more than microseconds.
+
+    A time that no datetime has is carried in its canonical text only.
+    """
+    stripped = text.strip(" ")
+    found = _TIME.fullmatch(stripped)
+    if found is None or stripped.startswith("0000"):
+        far = far_time(stripped)
+        return None if far is None else str(far)
     date, _, minute, second, fraction, zone = found.groups(default="")
     if fraction[6:].strip("0") or (fraction and not second):
         return None

@@ -12,15 +12,19 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from streaming.core.model.errors import WireError
+from streaming.core.model.far_time import FarTime, far_time
 from streaming.core.model.table import ColumnType
 
-Value = bool | int | float | Decimal | str | bytes | datetime | None
-"""A column's value: int for both integers, an aware datetime for a timestamp, None for null."""
+Value = bool | int | float | Decimal | str | bytes | datetime | FarTime | None
+"""A column's value: int for both integers, None for null.
+
+A timestamp is an aware datetime, or a FarTime where no datetime is.
+"""
 
 Json = bool | int | float | str | None
 """A column's value as JSON has it."""
 
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_DECIMAL = re.compile(r"-?(?:\d+(?:\.\d+)?|Infinity)|NaN", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _INT64 = re.compile(r"-?\d{1,19}", re.ASCII)
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -50,8 +54,8 @@ def to_json(value: Value, column_type: ColumnType) -> Json:
             return str(value)
         case ColumnType.FLOAT64, float() | int() if not isinstance(value, bool):
             return _float_json(float(value))
-        case ColumnType.DECIMAL, Decimal() if value.is_finite():
-            return format(value, "f")
+        case ColumnType.DECIMAL, Decimal():
+            return "NaN" if value.is_nan() else format(value, "f")
         case ColumnType.TEXT, str():
             return _utf8(value)
         case ColumnType.BYTES, bytes():
@@ -59,6 +63,8 @@ def to_json(value: Value, column_type: ColumnType) -> Json:
         case ColumnType.TIMESTAMP, datetime() if value.tzinfo is not None:
             utc = value.astimezone(UTC).replace(tzinfo=None)
             return utc.isoformat(timespec="microseconds") + "Z"
+        case ColumnType.TIMESTAMP, FarTime():
+            return str(value)
         case _:
             raise WireError(f"{value!r} is not a value of type {column_type}")
 
@@ -84,20 +90,25 @@ def from_json(value: object, column_type: ColumnType) -> Value:
             return _utf8(value)
         case ColumnType.BYTES, str():
             return _bytes(value)
-        case ColumnType.TIMESTAMP, str() if _TIME.fullmatch(value):
-            return _time(value)
+        case ColumnType.TIMESTAMP, str() if (time := _time(value)) is not None:
+            return time
         case _:
             raise WireError(f"{value!r} is not a value of type {column_type}")
 
 
 def comparable(value: Value) -> tuple[Any, ...]:
-    """What values of one column are compared by: null is smallest, NaN largest, text by bytes."""
+    """What values of one column are compared by: null is smallest, NaN largest, text by bytes.
+
+    Numbers and times are ordered as by PostgreSQL ("Numeric Types", "Date/Time Types").
+    """
     match value:
         case None:
             return (0,)
         case str():
             return 1, value.encode()
         case float() if math.isnan(value):
+            return (2,)
+        case Decimal() if value.is_nan():
             return (2,)
         case _:
             return 1, value
@@ -114,11 +125,14 @@ EXPECTED = {
     ColumnType.INT32: "an int32 as a JSON number",
     ColumnType.INT64: "an int64 as a JSON string",
     ColumnType.FLOAT64: 'a float64 as a JSON number, or "NaN", "Infinity" or "-Infinity"',
-    ColumnType.DECIMAL: 'a decimal as a JSON string, such as "1.50"',
+    ColumnType.DECIMAL: (
+        'a decimal as a JSON string, such as "1.50", or "NaN", "Infinity" or "-Infinity"'
+    ),
     ColumnType.TEXT: "a JSON string",
     ColumnType.BYTES: "base64 as a JSON string",
     ColumnType.TIMESTAMP: (
-        'a time in UTC with microseconds as a JSON string, such as "2024-02-29T23:59:59.000001Z"'
+        'a time in UTC with microseconds as a JSON string, such as "2024-02-29T23:59:59.000001Z",'
+        ' or "infinity" or "-infinity"'
     ),
 }
 """What the value of a column of the type must be, for a message."""
@@ -166,7 +180,7 @@ def _base64(value: object) -> str | None:
 
 
 def _timestamp(value: object) -> str | None:
-    return f'"{value}"' if type(value) is str and _is_time(value) else None
+    return f'"{value}"' if type(value) is str and _time(value) is not None else None
 
 
 _CANONICAL: dict[ColumnType, Callable[[object], str | None]] = {
@@ -180,7 +194,7 @@ _CANONICAL: dict[ColumnType, Callable[[object], str | None]] = {
     ColumnType.TIMESTAMP: _timestamp,
 }
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_CANONICAL_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_CANONICAL_DECIMAL = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|Infinity)|NaN")
 
 
 def _within(digits: str, limit: int) -> bool:
@@ -191,13 +205,6 @@ def _is_base64(value: str) -> bool:
     try:
         return base64.b64encode(base64.b64decode(value, validate=True)).decode() == value
     except (binascii.Error, ValueError):
-        return False
-
-
-def _is_time(value: str) -> bool:
-    try:
-        return _TIME.fullmatch(value) is not None and bool(datetime.fromisoformat(value))
-    except ValueError:
         return False
 
 
@@ -251,8 +258,11 @@ def _bytes(value: str) -> bytes:
         raise WireError(f"{value!r} is not base64: {error}") from error
 
 
-def _time(value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError as error:
-        raise WireError(f"{value!r} is not a time: {error}") from error
+def _time(value: str) -> datetime | FarTime | None:
+    """The time of a canonical text; None: it is the text of none."""
+    if _TIME.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:  # year 0 as well
+            pass
+    return far_time(value)

@@ -28,8 +28,19 @@ CREATE TABLE all_types (
 CREATE TABLE copies (LIKE all_types INCLUDING ALL)"""
 
 ROWS: list[dict[str, str | None]] = [
-    {"f8": "NaN", "ts": "-infinity", "d": "0044-03-15 BC", "tx": "", "by": "\\x"},
-    {"f8": "-Infinity", "ts": "0044-03-15 12:00:00 BC", "d": "infinity", "tx": None},
+    {"f8": "NaN", "ts": "-infinity", "d": "0044-03-15 BC", "tx": "", "by": "\\x", "n": "NaN"},
+    {
+        "f8": "-Infinity",
+        "ts": "0044-03-15 12:00:00 BC",
+        "d": "infinity",
+        "tx": None,
+        "n": "Infinity",
+    },
+    {"tz": "infinity", "n": "-Infinity"},
+    {"tz": "-infinity", "n2": "NaN"},
+    {"tz": "4713-11-24 00:00:00+00 BC", "n": "-0.10"},
+    {"tz": "0001-12-31 23:59:59.999999+00 BC"},
+    {"tz": "294276-12-31 23:59:59.999999+00"},
     {
         "n": f"{'1' * 200}.{'5' * 300}",
         "n2": "100.50",

@@ -18,12 +18,14 @@ from connectors.sqlite.apply.batch import apply_batch
 from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.values.columns import Affinity, affinity, stored
 from streaming.core.delivery.consumer import ApplyBatch, Position
+from streaming.core.model.far_time import FarTime
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from streaming.core.records.check import check
 from streaming.core.records.record import Item, ItemType, Reason
 from tests.connectors.sqlite.sqlite_replica import RID, Replica, make
 from tests.harness.examples import examples
+from tests.harness.far_times import FAR_TIMES
 
 DECLARED = {
     ColumnType.BOOL: "BOOLEAN",
@@ -44,10 +46,10 @@ VALUES: dict[ColumnType, st.SearchStrategy[Value]] = {
     ColumnType.INT32: st.integers(-(2**31), 2**31 - 1),
     ColumnType.INT64: st.integers(-(2**63), 2**63 - 1),
     ColumnType.FLOAT64: st.floats(),
-    ColumnType.DECIMAL: st.decimals(allow_nan=False, allow_infinity=False),
+    ColumnType.DECIMAL: st.decimals(),
     ColumnType.TEXT: st.text(st.characters(codec="utf-8")),
     ColumnType.BYTES: st.binary(),
-    ColumnType.TIMESTAMP: st.datetimes(timezones=st.just(UTC)),
+    ColumnType.TIMESTAMP: st.datetimes(timezones=st.just(UTC)) | FAR_TIMES,
 }
 ROWS = st.fixed_dictionaries({f"a {kind}": st.none() | values for kind, values in VALUES.items()})
 CSN = "65e0f1c0000000020000"
@@ -68,6 +70,8 @@ def same(one: Value, other: Value) -> bool:
     """The same value to the last bit; SQLite knows one zero."""
     if isinstance(one, float) and isinstance(other, float) and one:
         return struct.pack("d", one) == struct.pack("d", other) or math.isnan(one + other)
+    if isinstance(one, Decimal) and isinstance(other, Decimal) and one.is_nan():
+        return other.is_nan()
     return one == other
 
 
@@ -141,7 +145,12 @@ def test_floats_that_sqlite_prints_wrongly_are_captured_exactly(
         (ColumnType.TIMESTAMP, "23:59:59"),
         (ColumnType.TIMESTAMP, "2024-02-29 23:59:59.0000001"),
         (ColumnType.TIMESTAMP, "2023-02-29T23:59:59.000000Z"),
-        (ColumnType.TIMESTAMP, "0000-01-01T00:00:00.000000Z"),
+        (ColumnType.TIMESTAMP, "0000-01-01 00:00"),
+        (ColumnType.TIMESTAMP, "+10000-01-01 00:00"),
+        (ColumnType.TIMESTAMP, "10000-01-01T00:00:00.000000Z"),
+        (ColumnType.TIMESTAMP, "Infinity"),
+        (ColumnType.DECIMAL, "nan"),
+        (ColumnType.DECIMAL, "+Infinity"),
         (ColumnType.TIMESTAMP, "0001-01-01 00:00+01:00"),
         (ColumnType.TIMESTAMP, "2024-02-29T24:00:00.000000Z"),
         (ColumnType.TIMESTAMP, 1_709_000_000),
@@ -193,6 +202,12 @@ def test_any_value_is_written_and_is_carried_or_named(row: tuple[object, ...]) -
         ("TEXT", ColumnType.DECIMAL, "+01.50", '"1.50"'),
         ("TEXT", ColumnType.DECIMAL, " .5 ", '"0.5"'),
         ("TEXT", ColumnType.DECIMAL, "1.5e3", '"1500"'),
+        ("TEXT", ColumnType.DECIMAL, "NaN ", '"NaN"'),
+        ("NUMERIC", ColumnType.DECIMAL, "NaN", '"NaN"'),
+        ("NUMERIC", ColumnType.DECIMAL, math.inf, '"Infinity"'),
+        ("REAL", ColumnType.DECIMAL, -math.inf, '"-Infinity"'),
+        ("DATETIME", ColumnType.TIMESTAMP, "infinity", '"infinity"'),
+        ("TEXT", ColumnType.TIMESTAMP, " -infinity", '"-infinity"'),
         ("NUMERIC", ColumnType.FLOAT64, 5, "5.0"),
         ("DATETIME", ColumnType.TIMESTAMP, "2024-02-29", '"2024-02-29T00:00:00.000000Z"'),
         ("TEXT", ColumnType.TIMESTAMP, "2024-02-29 23:59", '"2024-02-29T23:59:00.000000Z"'),
@@ -292,6 +307,46 @@ def test_a_decimal_of_more_digits_than_a_number_holds_is_refused_when_applied() 
         assert "holds 1234567890123456.789 as 1234567890123456.8: declare it as" in refused.text
 
 
+@pytest.mark.parametrize("declared", ["TEXT", "NUMERIC", "REAL", "INTEGER", "BLOB"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+def test_a_column_of_every_affinity_takes_decimals_that_are_no_numbers(
+    declared: str, value: str
+) -> None:
+    """In a key too; NaN is text there, because SQLite has no float that is none."""
+    table = Table("t", ("k",), {"k": ColumnType.DECIMAL, "v": ColumnType.DECIMAL})
+    create = f"CREATE TABLE t (k {declared} PRIMARY KEY, v {declared}) WITHOUT ROWID"
+    one, other = make(Path(":memory:"), {create: table}), make(Path(":memory:"), {create: table})
+    row = f'{{"k":"{value}","v":"{value}"}}'
+    item = Item(ItemType.CHANGE, "t", f'{{"k":"{value}"}}', "insert", row, CSN, 2)
+    batch = ApplyBatch(Position("s"), 1, (item,))
+    with closing(one.client), closing(other.client):
+        done = apply_batch(one.client, writers(one.client, [table]), batch, 1, CLOCK_MS)
+        other.client.execute("INSERT INTO t VALUES (?, ?)", one.rows("t")[0])
+
+        assert not done.refused
+        assert [(change.key, change.after) for change in other.changes()] == [(item.key, row)]
+
+
+@pytest.mark.parametrize("declared", ["REAL", "INTEGER"])
+def test_a_strict_column_of_numbers_refuses_nan(declared: str) -> None:
+    """The row is refused, and the rest of the batch is applied."""
+    table = Table("t", ("id",), {"id": ColumnType.INT64, "v": ColumnType.DECIMAL})
+    create = f"CREATE TABLE t (id INTEGER PRIMARY KEY, v {declared}) STRICT"
+    made = make(Path(":memory:"), {create: table})
+    rows = [(1, "NaN"), (2, "7")]
+    items = tuple(
+        Item(ItemType.CHANGE, "t", f'{{"id":"{n}"}}', "insert", f'{{"id":"{n}","v":"{v}"}}', CSN, 2)
+        for n, v in rows
+    )
+    with closing(made.client):
+        done = apply_batch(
+            made.client, writers(made.client, [table]), ApplyBatch(Position("s"), 1, items), 1, 0
+        )
+
+        assert [refused.code for refused in done.refused] == ["type"]
+        assert made.client.execute("SELECT id FROM t").fetchall() == [(2,)]
+
+
 @pytest.mark.parametrize(
     ("value", "held"),
     [
@@ -301,6 +356,9 @@ def test_a_decimal_of_more_digits_than_a_number_holds_is_refused_when_applied() 
         (Decimal("-0.50"), "-0.50"),
         (Decimal("1E+2"), "100"),
         (datetime(24, 2, 9, tzinfo=UTC), "0024-02-09T00:00:00.000000Z"),
+        (Decimal("-NaN"), "NaN"),
+        (Decimal("-Infinity"), "-Infinity"),
+        (FarTime("-0043-03-15T12:00:00.000000Z"), "-0043-03-15T12:00:00.000000Z"),
         (b"\x00", b"\x00"),
         (None, None),
     ],

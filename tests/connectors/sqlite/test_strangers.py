@@ -23,6 +23,7 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.record import Applied, Item, ItemType, RangeItem, Refused, Update
 from streaming.core.tracking.ranges import KeyRange, key_order
 from tests.connectors.sqlite.sqlite_replica import ITEMS, Replica, make
+from tests.harness.far_times import BEFORE, FAR
 
 CLOCK_S = 1_800_000_000
 CSN = f"{CLOCK_S:08x}000500020000"
@@ -58,7 +59,9 @@ TEXTS: list[object] = [
 NUMBERS: list[object] = [-(2**63), -10, -9, -1, 0, 1, 9, 10, 2**63 - 1]
 BLOBS = [b"", b"\x00", b"a", b"ab", b"\x7f", b"\x80", b"\xff"]
 DECIMALS: list[object] = ["-10", "-9.5", "-0.5", "0", "0.5", "1", "1.0", "1.00", "9", "10"]
+DECIMALS = ["-Infinity", *DECIMALS, "Infinity", "NaN"]
 TIMES: list[object] = [f"{year:04}-02-03T04:05:06.000001Z" for year in (1, 999, 1969, 2024, 9999)]
+TIMES = [*FAR[:BEFORE], *TIMES, *FAR[BEFORE:]]
 FLOATS: list[object] = [-1e300, -1.5, 0.5, 1.0, 2.5, 1e300]
 PAIRS = Keys(
     'CREATE TABLE t (k INT, "a b" TEXT, PRIMARY KEY ("a b", k)) WITHOUT ROWID',

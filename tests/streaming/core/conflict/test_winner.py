@@ -129,9 +129,13 @@ def test_only_the_primary_wins() -> None:
     [
         (ColumnType.INT64, "9", "10"),
         (ColumnType.DECIMAL, "9.5", "10.25"),
+        (ColumnType.DECIMAL, "Infinity", "NaN"),
+        (ColumnType.DECIMAL, "-Infinity", f"-1{'0' * 400}"),
         (ColumnType.TEXT, "10", "9"),
         (ColumnType.FLOAT64, "-Infinity", "NaN"),
         (ColumnType.TIMESTAMP, "2024-01-31T00:00:00.000000Z", "2024-02-01T00:00:00.000000Z"),
+        (ColumnType.TIMESTAMP, "9999-12-31T23:59:59.999999Z", "infinity"),
+        (ColumnType.TIMESTAMP, "0000-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000Z"),
     ],
 )
 def test_values_are_compared_as_their_type_is(kind: ColumnType, smaller: str, larger: str) -> None:

@@ -21,6 +21,7 @@ from streaming.core.tracking.ranges import (
     with_range,
 )
 from tests.harness.examples import examples
+from tests.harness.far_times import BEFORE, FAR
 from tests.reference.pages import realigned_epoch, scanned_page, scanned_pages
 
 T = Table("t", ("k",), {"k": ColumnType.INT64})
@@ -44,14 +45,19 @@ def keys(found: set[int]) -> list[str]:
     [
         (ColumnType.INT64, ["-20", "-3", "7", "10"]),
         (ColumnType.INT32, [-20, -3, 7, 10]),
-        (ColumnType.DECIMAL, ["-20.5", "-3", "7", "7.25", "10"]),
+        (ColumnType.DECIMAL, ["-Infinity", "-20.5", "-3", "7", "10", "Infinity", "NaN"]),
         (ColumnType.FLOAT64, ["-Infinity", -20.5, 7, 10.0, "Infinity", "NaN"]),
         (ColumnType.TEXT, ["", "Z", "a", "ab", "\u00e9", "\uffff", "\U0001f600"]),
         (ColumnType.BYTES, [b64encode(b).decode() for b in (b"", b"\x00", b"a", b"\xff")]),
         (ColumnType.BOOL, [False, True]),
         (
             ColumnType.TIMESTAMP,
-            ["1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00.000000Z"],
+            [
+                *FAR[:BEFORE],
+                "1969-12-31T23:59:59.999999Z",
+                "1970-01-01T00:00:00.000000Z",
+                *FAR[BEFORE:],
+            ],
         ),
     ],
 )
