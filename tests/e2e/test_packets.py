@@ -53,6 +53,7 @@ def fed_of(at: Site) -> tuple[ScriptedReplica, PacketEnds]:
 def exchange(at: Site, hub: RunningHub) -> None:
     """Carry packets both ways until the fed replica has everything and the hub knows it."""
     replica, ends = fed_of(at)
+    topics, ends_of = [one.changes for one in at.replicas.values()], at.replicas["a"].ends
 
     def is_level() -> bool:
         replica.catch_up()
@@ -61,8 +62,10 @@ def exchange(at: Site, hub: RunningHub) -> None:
         commit = last_commit(at.state)
         if commit is None or FED not in commit.state.agreements or ends.waiting():
             return False
+        unread = (one for one in topics if commit.offsets[one] < ends_of.end(one))
         known = commit.state.agreements[FED]
-        return replica.position.covers == commit.state.hub_epoch == known.acked_covers
+        is_acked = replica.position.covers == commit.state.hub_epoch == known.acked_covers
+        return is_acked and next(unread, None) is None
 
     hub.waits_for(is_level, f"{FED} has everything")
 

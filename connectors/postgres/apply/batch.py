@@ -140,7 +140,9 @@ class BatchTransaction:
         """Store position and epoch, and emit the refused items and `applied` into the log."""
         epoch = self.before.replica_epoch
         position = replace(self.batch.position, epoch=epoch)
-        stored = StoredPosition(self.before.rid, position, next_offset, epoch + 1)
+        stored = StoredPosition(
+            self.before.rid, position, next_offset, epoch + 1, answered=self.before.answered
+        )
         write_position(self.session, stored)
         generator = advanced(self._generator(), items, *seen_at)
         seen = generator.time_s, generator.sequence

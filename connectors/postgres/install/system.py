@@ -31,7 +31,8 @@ DDL = (
   agreement text NOT NULL DEFAULT '',  -- the one that brought the position; '': nobody knows
   updates_offset bigint NOT NULL DEFAULT 0,  -- of the next record of the updates topic
   replica_epoch bigint NOT NULL DEFAULT 1,  -- each batch that is applied raises it by one
-  reinit boolean NOT NULL DEFAULT false  -- emptied, and nothing applied since
+  reinit boolean NOT NULL DEFAULT false,  -- emptied, and nothing applied since
+  answered bigint NOT NULL DEFAULT -1  -- the last hello says what an applied up to this epoch says
 )""",
     """CREATE TABLE IF NOT EXISTS slackwater.capture (
   id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
@@ -44,10 +45,19 @@ DDL = (
   opno bigint NOT NULL DEFAULT 0,
   epoch bigint NOT NULL DEFAULT 1,
   csn text,  -- the largest own CSN that database and topic share
+  published text NOT NULL DEFAULT '0',  -- the last entry behind lsn that the topic has
+  numbering text NOT NULL DEFAULT '',  -- what was decided about numbers, as JSON
   changes_offset bigint NOT NULL DEFAULT 0,  -- the own topic was compared up to here
   changes_session text,  -- the session in force there
   own text,  -- the largest own CSN in the topic below changes_offset
   columns text NOT NULL DEFAULT ''  -- digest of the columns that are carried
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.snapshot (
+  "table" text PRIMARY KEY,  -- whose rows are told: they are older than its capture
+  id text NOT NULL,  -- of the snapshot, the same for all its tables
+  last text[],  -- the key of the last row that was told, as text
+  told bigint NOT NULL DEFAULT 0,
+  is_complete boolean NOT NULL DEFAULT false
 )""",
 )
 """Each may run again: what is there stays."""
@@ -55,13 +65,17 @@ DDL = (
 
 @dataclass(frozen=True, slots=True)
 class StoredPosition:
-    """The row `slackwater.position`; `replica_epoch`: of the next batch that is applied."""
+    """The row `slackwater.position`; `replica_epoch`: of the next batch that is applied.
+
+    `answered`: the epoch of the last hello; -1: there was none.
+    """
 
     rid: int
     position: Position = field(default_factory=Position)
     updates_offset: int = 0
     replica_epoch: int = 1
     reinit: bool = False
+    answered: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,8 @@ class Capture:
     opno: int = 0
     epoch: int = 1
     csn: str | None = None
+    published: str = "0"
+    numbering: str = ""
     changes_offset: int = 0
     changes_session: str | None = None
     own: str | None = None
@@ -110,7 +126,12 @@ def read_position(connection: Session, *, locks: bool = False) -> StoredPosition
         row["agreement"],
     )
     return StoredPosition(
-        row["rid"], position, row["updates_offset"], row["replica_epoch"], row["reinit"]
+        row["rid"],
+        position,
+        row["updates_offset"],
+        row["replica_epoch"],
+        row["reinit"],
+        row["answered"],
     )
 
 
@@ -130,6 +151,7 @@ def write_position(connection: Session, stored: StoredPosition) -> None:
         "updates_offset": stored.updates_offset,
         "replica_epoch": stored.replica_epoch,
         "reinit": stored.reinit,
+        "answered": stored.answered,
     }
     _write(connection, "position", values)
 

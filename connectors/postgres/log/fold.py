@@ -6,13 +6,14 @@ reads it again from a stored checkpoint gives the same numbers (docs/wire.md, Ca
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from connectors.agent.contract import JournalEntry
 from connectors.agent.images import WireImage, null_faults
 from connectors.postgres.log.transactions import LogTransaction
 from connectors.postgres.messages import AppliedMessage, EpochMessage, OwnMessage, SnapshotRows
 from streaming.core.model.change import Change, Op
-from streaming.core.model.csn import Csn, Generator
+from streaming.core.model.csn import MAX_TIME_S, Csn, Generator
 from streaming.core.records.record import Commit, Record, Refused, Snapshot
 
 ORDINAL_BITS = 24
@@ -46,23 +47,79 @@ class Captured:
     new: WireImage | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Within a transaction numbers go on otherwise behind this entry, which the topic has.
+
+    `is_ended`: the topic has ended what it has, so the rest is a transaction of its own.
+    """
+
+    id: int
+    generator: Generator
+    opno: int
+    is_ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What was committed up to `until_lsn` counts as of `time_s` at the latest.
+
+    A clock that was ahead, and was corrected, has written it.
+    """
+
+    time_s: int
+    until_lsn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """What was decided once about numbers, and is stored: it is part of the log from then on."""
+
+    cut: Cut | None = None
+    limit: Limit | None = None
+
+
+AS_LOGGED = Numbering()
+
+
 def numbered(
-    state: FoldState, transaction: LogTransaction, captured: Sequence[Captured]
+    state: FoldState,
+    transaction: LogTransaction,
+    captured: Sequence[Captured],
+    numbering: Numbering = AS_LOGGED,
 ) -> tuple[list[JournalEntry], FoldState]:
     """The journal entries of a transaction, and the state behind it; `captured`: its changes."""
-    fold = _Fold(state, transaction.commit_s)
-    records = [*fold.changes(captured), *fold.own(transaction.messages)]
+    limit = numbering.limit
+    limit_s = MAX_TIME_S
+    if limit is not None and transaction.end_lsn <= limit.until_lsn:
+        limit_s = limit.time_s
     first = transaction.end_lsn << ORDINAL_BITS
-    entries = [replace(entry, id=first + place) for place, entry in enumerate(records)]
+    fold = _Fold(state, min(transaction.commit_s, limit_s), limit_s, first, numbering.cut)
+    entries = list[JournalEntry]()
+    for entry in chain(fold.changes(captured), fold.own(transaction.messages)):
+        entries.append(replace(entry, id=first + len(entries)))
+        fold.at = first + len(entries)
     return entries, fold.state
 
 
 @dataclass(slots=True)
 class _Fold:
+    """`at`: the id of the next entry."""
+
     state: FoldState
     commit_s: int
+    limit_s: int
+    at: int
+    cut: Cut | None
+
+    @property
+    def _is_cut(self) -> bool:
+        return self.cut is not None and self.at == self.cut.id + 1
 
     def _next(self) -> tuple[Csn, int]:
+        if self.cut is not None and self._is_cut:
+            generator, opno = self.cut.generator, self.cut.opno
+            self.state = replace(self.state, generator=generator, opno=opno)
         csn, generator = self.state.generator.next(self.commit_s)
         self.state = replace(self.state, generator=generator, opno=self.state.opno + 1)
         return csn, self.state.opno
@@ -71,8 +128,9 @@ class _Fold:
         """The changes, and the commit of more than one."""
         prim: str | None = None
         for one in captured:
+            is_ended = self.cut is not None and self._is_cut and self.cut.is_ended
             csn, opno = self._next()
-            if prim is None and len(captured) > 1:
+            if len(captured) > 1 and (prim is None or is_ended):
                 prim = csn
             yield self._change(one, csn, prim, opno)
         if prim is not None:
@@ -103,7 +161,8 @@ class _Fold:
                 case AppliedMessage(applied, session, seen):
                     yield JournalEntry(0, applied, session)
                     generator = self.state.generator
-                    if seen > (generator.time_s, generator.sequence):
+                    is_ahead = seen > (generator.time_s, generator.sequence)
+                    if is_ahead and seen[0] <= self.limit_s:
                         generator = replace(generator, time_s=seen[0], sequence=seen[1])
                     self.state = replace(self.state, generator=generator, epoch=applied.epoch + 1)
                 case EpochMessage(epoch):

@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.connectors.conformance.database_under_test import DatabaseUnderTest, SqliteFile
+from tests.connectors.conformance.postgres_database import PostgresDatabase
+from tests.connectors.postgres.conftest import dsn, postgres
+
+__all__ = ("dsn", "postgres")
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DatabaseUnderTest]:
     """One of them, with its table and without an agent so far."""
     match request.param:
@@ -16,5 +20,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
             made = SqliteFile(tmp_path)
             yield made
             made.close()
-        case other:
-            raise AssertionError(other)
+        case "postgres":
+            database = PostgresDatabase(request.getfixturevalue("dsn"))
+            yield database
+            database.close()
+        case unknown:
+            raise AssertionError(unknown)

@@ -26,7 +26,12 @@ Row = tuple[int, str | None, str | None]
 
 
 class DatabaseUnderTest(Protocol):
-    """A database with the table ITEMS, not captured before its store is first opened."""
+    """A database with the table ITEMS, not captured before its store is first opened.
+
+    `forgets`: what is published is in its journal no more.
+    """
+
+    forgets: bool
 
     def store(self) -> ReplicaStore:
         """The database as an agent opens it; a store that was open before is used no more."""
@@ -52,6 +57,8 @@ class DatabaseUnderTest(Protocol):
 
 class SqliteFile:
     """A DatabaseUnderTest in a file of SQLite."""
+
+    forgets = False
 
     def __init__(self, folder: Path) -> None:
         """Make it, with the table."""

@@ -1,6 +1,7 @@
 """A replica that Kafka does not reach: its agent works on packets in a folder alone."""
 
 import math
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from tests.connectors.conformance.hub_batches import item
 from tests.connectors.conformance.packet_replica import PacketReplica, backup, put_back
 from tests.harness.examples import examples
 from tests.harness.packet_hub import PacketHub
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[DatabaseUnderTest]:
+    """One that is put back and emptied as these tests do it: a file."""
+    made = SqliteFile(tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ SETTINGS = """
 listen_addresses = '127.0.0.1'
 wal_level = logical
 fsync = off
+wal_writer_delay = 10ms
 max_prepared_transactions = 10
 max_replication_slots = 300
 """

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.core.records.record import Item
 from tests.connectors.postgres.apply_site import CREATE_ITEMS, ITEMS, ApplySite, delete, item, made
+from tests.harness.examples import CALM, examples
 
 IDS = st.integers(1, 5)
 NAMES = st.sampled_from("abcd")
@@ -29,10 +30,11 @@ def site(dsn: str, request: pytest.FixtureRequest) -> Iterator[ApplySite]:
         yield made(dsn, session, [ITEMS], CREATE_ITEMS.replace("UNIQUE", request.param))
 
 
+SHARED_DATABASE = settings(CALM, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@examples(60, share=30, base=SHARED_DATABASE)
 @given(before=BEFORE, items=BATCHES)
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 def test_a_batch_leaves_what_it_says(
     site: ApplySite, before: dict[int, str], items: list[Item]
 ) -> None:

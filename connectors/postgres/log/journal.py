@@ -1,0 +1,152 @@
+"""The log as the agent's journal: what is read of it and not known to be in the topic.
+
+It holds nothing durable. What was published is stored as a checkpoint, from which a next start
+reads the log again and gives the same entries.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from connectors.agent.contract import JournalEntry
+from connectors.postgres.log.fold import (
+    AS_LOGGED,
+    ORDINAL_BITS,
+    Captured,
+    FoldState,
+    Numbering,
+    numbered,
+)
+from connectors.postgres.log.transactions import LogTransaction
+from streaming.core.model.change import Change
+from streaming.core.model.errors import StateError
+from streaming.core.records.record import Applied
+
+Capture = Callable[[LogTransaction], Sequence[Captured]]
+"""The changes of a transaction in configured tables, each image as on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A place in the log before which all is in the topic.
+
+    `lsn`: the end of a transaction, or a later place before the next one. `state`: of the numbers
+    there. `csn`: the largest own CSN that the topic has; None: none. `published`: the id of the
+    last entry that it has, which may be one of the transaction behind `lsn`.
+    """
+
+    lsn: int
+    state: FoldState
+    csn: str | None = None
+    published: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The end of a transaction: the id of its last entry, and what is behind it."""
+
+    id: int
+    lsn: int
+    state: FoldState
+
+
+@dataclass(slots=True)
+class LogJournal:
+    """The entries behind a checkpoint, in commit order; `capture`: see Capture.
+
+    `answered`: the epoch of the last hello. An `applied` of that epoch or an earlier one is left
+    out, because the hello says the same; what is numbered behind it counts it all the same.
+    """
+
+    checkpoint: Checkpoint
+    capture: Capture
+    answered: int = -1
+    numbering: Numbering = AS_LOGGED
+    state: FoldState = field(init=False)
+    entries: deque[JournalEntry] = field(default_factory=deque)
+    ends: deque[_End] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.state = self.checkpoint.state
+
+    def add(self, transaction: LogTransaction) -> None:
+        """Number the next transaction of the log."""
+        captured = self.capture(transaction)
+        told, self.state = numbered(self.state, transaction, captured, self.numbering)
+        last = told[-1].id if told else transaction.end_lsn << ORDINAL_BITS
+        self.entries.extend(entry for entry in told if self._is_to_be_told(entry))
+        self.ends.append(_End(last, transaction.end_lsn, self.state))
+
+    def answer(self, epoch: int) -> None:
+        """A hello with this epoch is published: leave out what it says."""
+        self.answered = epoch
+        self.entries = deque(filter(self._is_to_be_told, self.entries))
+
+    def first(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
+        """The next entries, at most so many, and none behind that which exceeds the bytes."""
+        found, size = list[JournalEntry](), 0
+        for entry in self.entries:
+            if len(found) == rows_max or size > bytes_max:
+                break
+            found.append(entry)
+            size += _size(entry)
+        return found
+
+    def mark_published(self, entry: JournalEntry) -> Checkpoint:
+        """Count everything up to this entry as published; return the checkpoint to be stored.
+
+        It moves at the ends of transactions only. StateError: this entry was not read from here.
+        """
+        if not any(one.id == entry.id and one == entry for one in self.entries):
+            raise StateError(
+                f"entry {entry.id} of the log is not the one that was published: the log was read"
+                " again in between; start the agent again"
+            )
+        return self.count_published(entry.id)
+
+    def count_published(self, id_: int) -> Checkpoint:
+        """Count what was read up to this id as published; return the checkpoint to be stored."""
+        csn = self.checkpoint.csn
+        while self.entries and self.entries[0].id <= id_:
+            record = self.entries.popleft().record
+            if isinstance(record, Change):
+                csn = max(csn or "", record.csn)
+        published = max(id_, self.checkpoint.published)
+        self.checkpoint = replace(self.checkpoint, csn=csn, published=published)
+        return self._pass_up_to(id_)
+
+    def is_within_transaction(self) -> bool:
+        """Return whether the topic has a part of the transaction behind the checkpoint's place."""
+        return self.checkpoint.published >> ORDINAL_BITS > self.checkpoint.lsn
+
+    def pass_idle(self, decoded: int) -> Checkpoint:
+        """The checkpoint when nothing waits; `decoded`: no transaction ends before this place.
+
+        So the server may forget what others write, and what this agent applies.
+        """
+        if self.entries:
+            return self.checkpoint
+        passed = self._pass_up_to(self.ends[-1].id) if self.ends else self.checkpoint
+        if decoded > passed.lsn:
+            self.checkpoint = replace(passed, lsn=decoded)
+        return self.checkpoint
+
+    def _pass_up_to(self, id_: int) -> Checkpoint:
+        """Move to the end of the last transaction of which nothing waits."""
+        waits = self.entries[0].id if self.entries else None
+        while self.ends and self.ends[0].id <= id_ and (waits is None or self.ends[0].id < waits):
+            end = self.ends.popleft()
+            self.checkpoint = replace(self.checkpoint, lsn=end.lsn, state=end.state)
+        return self.checkpoint
+
+    def _is_to_be_told(self, entry: JournalEntry) -> bool:
+        record = entry.record
+        is_answered = isinstance(record, Applied) and record.epoch <= self.answered
+        return entry.id > self.checkpoint.published and not is_answered
+
+
+def _size(entry: JournalEntry) -> int:
+    record = entry.record
+    if not isinstance(record, Change):
+        return 0
+    return len(record.after or "") + len(record.before or "")

@@ -1,0 +1,36 @@
+"""What was decided about numbers, as text in the capture row."""
+
+import orjson
+
+from connectors.postgres.log.fold import AS_LOGGED, Cut, Limit, Numbering
+from connectors.postgres.log.lsn import lsn_text, parse_lsn
+from streaming.core.model.csn import Generator
+from streaming.core.model.values import json_text
+
+
+def numbering_text(numbering: Numbering) -> str:
+    """The text that is stored; empty: all is as the log has it."""
+    if numbering == AS_LOGGED:
+        return ""
+    cut, limit = numbering.cut, numbering.limit
+    members: dict[str, object] = {}
+    if cut is not None:
+        at = [cut.generator.time_s, cut.generator.sequence, cut.opno]
+        members["cut"] = [str(cut.id), *at, cut.is_ended]
+    if limit is not None:
+        members["limit"] = [limit.time_s, lsn_text(limit.until_lsn)]
+    return json_text(members)
+
+
+def parse_numbering(text: str, rid: int) -> Numbering:
+    """What was stored, for the replica of this rid."""
+    if not text:
+        return AS_LOGGED
+    members = orjson.loads(text)
+    cut, limit = None, None
+    if "cut" in members:
+        id_, time_s, sequence, opno, is_ended = members["cut"]
+        cut = Cut(int(id_), Generator(rid, time_s, sequence), opno, is_ended)
+    if "limit" in members:
+        limit = Limit(members["limit"][0], parse_lsn(members["limit"][1]))
+    return Numbering(cut, limit)

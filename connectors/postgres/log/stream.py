@@ -1,0 +1,140 @@
+"""The stream of the log, by logical replication over psycopg's own wrapper of libpq.
+
+psycopg has no class for it. The source is the manual of PostgreSQL, "Streaming Replication
+Protocol": the server sends the log's messages and keepalives, and is told up to where it may forget
+what it keeps. Text is written as the agent's settings say, whatever the role's are.
+"""
+
+import select
+import struct
+import time
+from dataclasses import dataclass
+
+from psycopg import OperationalError, pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq.abc import PGconn
+
+from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.postgres.log.lsn import lsn_text
+from connectors.postgres.log.pgoutput import EPOCH_S
+from connectors.postgres.values.text import TEXT_SETTINGS
+
+APPLICATION = "slackwater"
+"""The name of its connection in pg_stat_activity."""
+
+_DATA, _KEEPALIVE, _STATUS = (
+    struct.Struct("!cQQq"),
+    struct.Struct("!cQqB"),
+    struct.Struct("!cQQQqB"),
+)
+_SLOT_IN_USE = b"55006"
+
+
+@dataclass(slots=True)
+class LogStream:
+    """An open stream; `released`: up to where the server may forget the log.
+
+    `decoded`: everything that was committed before this place has been sent. Every method raises
+    StoreError when the connection is lost.
+    """
+
+    connection: PGconn
+    released: int
+    decoded: int = 0
+
+    @classmethod
+    def open(cls, dsn: str, slot: str, publication: str, lsn: int) -> "LogStream":
+        """Read the log behind this place, or behind what was released, if that is later.
+
+        StoreBusyError: somebody else reads the slot. StoreError: the server refuses it.
+        """
+        connection = pq.PGconn.connect(_conninfo(dsn).encode())
+        if connection.status != pq.ConnStatus.OK:
+            raise StoreError(f"the log cannot be read: {_text(connection.error_message)}")
+        options = f"proto_version '1', publication_names '{_quoted(publication)}', messages 'true'"
+        command = f"START_REPLICATION SLOT {_quoted(slot)} LOGICAL {lsn_text(lsn)} ({options})"
+        result = connection.exec_(command.encode())
+        if result.status == pq.ExecStatus.COPY_BOTH:
+            return cls(connection, lsn)
+        state = result.error_field(pq.DiagnosticField.SQLSTATE)
+        said = f"slot {slot} cannot be read: {_text(result.error_message)}"
+        connection.finish()
+        if state == _SLOT_IN_USE:
+            raise StoreBusyError(f"{said}; stop the other agent, or wait until its backend ends")
+        raise StoreError(said)
+
+    def read(self, wait_s: float) -> bytes | None:
+        """The next message; None: none came within so many seconds."""
+        until_s = time.monotonic() + wait_s
+        while True:
+            try:
+                size, data = self.connection.get_copy_data(1)
+                if size < 0:
+                    raise self._ended()
+                if size == 0 and not self._has_come(until_s - time.monotonic()):
+                    return None
+            except OperationalError as error:
+                raise StoreError(f"the stream of the log ended: {error}") from error
+            if size and (message := self._received(bytes(data))) is not None:
+                return message
+
+    def release(self, lsn: int, *, asks: bool = False) -> None:
+        """Tell the server that it may forget the log up to here; `asks`: for a keepalive, too.
+
+        Within wal_sender_timeout (60 s) the server must hear something.
+        """
+        self.released = max(self.released, lsn)
+        now_us = int((time.time_ns() // 1_000) - EPOCH_S * 1_000_000)
+        known = self.released
+        status = _STATUS.pack(b"r", known, known, known, now_us, asks)
+        try:
+            self.connection.put_copy_data(status)
+            self.connection.flush()
+        except OperationalError as error:
+            raise StoreError(f"the stream of the log ended: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection; what was not released comes again."""
+        self.connection.finish()
+
+    def _has_come(self, wait_s: float) -> bool:
+        """Wait for input; return whether some came."""
+        if wait_s <= 0 or not select.select([self.connection.socket], [], [], wait_s)[0]:
+            return False
+        self.connection.consume_input()
+        return True
+
+    def _received(self, data: bytes) -> bytes | None:
+        """The message that came; None: it is a keepalive, which is answered if it wants it."""
+        if data[:1] == b"w":
+            return data[_DATA.size :]
+        if data[:1] != b"k" or len(data) != _KEEPALIVE.size:
+            raise StoreError(f"the stream of the log sends {data[:1]!r}, which it must not")
+        _, end, _, wants_answer = _KEEPALIVE.unpack(data)
+        self.decoded = max(self.decoded, end)
+        if wants_answer:
+            self.release(self.released)
+        return None
+
+    def _ended(self) -> StoreError:
+        result = self.connection.get_result()
+        said = _text(result.error_message) if result is not None else "the server closed it"
+        return StoreError(f"the stream of the log ended: {said}")
+
+
+def _conninfo(dsn: str) -> str:
+    """The connection string for replication, with the agent's text settings behind its own."""
+    given = conninfo_to_dict(dsn)
+    settings = [f"-c {name}={value}" for name, value in TEXT_SETTINGS.items()]
+    options = " ".join([*filter(None, [str(given.get("options") or "")]), *settings])
+    return make_conninfo(dsn, replication="database", options=options, application_name=APPLICATION)
+
+
+def _quoted(name: str) -> str:
+    """A name as the commands of replication want it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _text(message: bytes) -> str:
+    return " ".join(message.decode(errors="replace").split())

@@ -1,0 +1,141 @@
+"""The log as a journal: in order, whole, and never forgotten before the topic has it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.agent.contract import JournalEntry
+from connectors.agent.images import WireImage
+from connectors.postgres.log.fold import Captured, FoldState
+from connectors.postgres.log.journal import Checkpoint, LogJournal
+from connectors.postgres.log.transactions import LogTransaction, Whose
+from connectors.postgres.messages import AppliedMessage
+from streaming.core.model.change import Change, Op
+from streaming.core.model.csn import Generator
+from streaming.core.model.errors import StateError
+from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.records.record import Applied, Commit
+from tests.harness.examples import examples
+
+START = Checkpoint(100, FoldState(Generator(7)))
+ALL = (10**6, 10**9)
+
+
+def transaction(end: int, changes: int) -> LogTransaction:
+    """One that ends there; `captured` gives it so many changes."""
+    return LogTransaction(end, changes, Whose.LOCAL)
+
+
+def captured(of: LogTransaction) -> list[Captured]:
+    """As many changes as its commit second says, each of 1,000 characters."""
+    count = of.commit_s if of.whose is Whose.LOCAL else 0
+    row = WireImage("x" * 1000, "x" * 1000)
+    return [
+        Captured("t", Op.INSERT, WireImage(f'{{"id":{n}}}', ""), None, row) for n in range(count)
+    ]
+
+
+def applied(end: int, epoch: int) -> LogTransaction:
+    """One in which a batch was applied."""
+    message = AppliedMessage(Applied(epoch, 4, 1, NOTHING_KNOWN, 4), "s1", (0, 0))
+    return LogTransaction(end, 0, Whose.OWN, messages=(message,))
+
+
+def journal(*log: LogTransaction) -> LogJournal:
+    """A journal that has read these."""
+    made = LogJournal(START, captured)
+    for one in log:
+        made.add(one)
+    return made
+
+
+def test_a_round_is_bounded_and_the_same_until_it_is_published() -> None:
+    """The loop asks again when the broker was away."""
+    made = journal(*(transaction(end, 1) for end in range(101, 111)))
+
+    assert len(made.first(3, 10**6)) == 3
+    assert len(made.first(100, 2500)) == 3
+    assert len(made.first(100, 1)) == 1
+    assert made.first(3, 10**6) == made.first(3, 10**6)
+    made.mark_published(made.first(2, 10**6)[-1])
+    assert made.first(1, 1)[0].id == 103 << 24
+
+
+def test_the_checkpoint_moves_at_the_ends_of_transactions() -> None:
+    """Reading goes on there: a transaction that is published in part is read as a whole again."""
+    made = journal(transaction(101, 1), transaction(102, 3), transaction(103, 1))
+    entries = made.first(*ALL)
+
+    inside = made.mark_published(entries[2])
+    assert isinstance(entries[2].record, Change)
+    assert (inside.lsn, inside.state.opno, inside.csn) == (101, 1, entries[2].record.csn)
+    behind = made.mark_published(entries[4])
+    assert isinstance(entries[4].record, Commit)
+    assert (behind.lsn, behind.state.opno) == (102, 4)
+    again = LogJournal(inside, captured)
+    again.add(transaction(102, 3))
+    assert again.first(*ALL) == entries[3:5]
+
+
+def test_what_a_hello_says_is_left_out_and_counted() -> None:
+    """The applied of before; what is written behind it has its epoch all the same."""
+    made = journal(applied(101, 1), transaction(102, 1), applied(103, 2))
+    made.answer(1)
+    made.add(applied(104, 3))
+
+    change, second, third = (one.record for one in made.first(*ALL))
+    assert isinstance(change, Change)
+    assert change.epoch == 2
+    assert isinstance(second, Applied)
+    assert isinstance(third, Applied)
+    assert (second.epoch, third.epoch) == (2, 3)
+
+
+def test_an_idle_log_is_forgotten_up_to_what_is_decoded() -> None:
+    """Other tables' writes would fill the server's disk."""
+    made = journal(transaction(101, 0), applied(102, 1))
+    assert made.pass_idle(500) == START
+    made.answer(1)
+
+    assert (made.pass_idle(500).lsn, made.checkpoint.state.epoch) == (500, 2)
+    assert made.pass_idle(400).lsn == 500
+
+
+def test_an_entry_that_was_not_read_is_never_published() -> None:
+    """The log was read anew in between, and its numbers are others."""
+    made = journal(transaction(101, 1))
+    (entry,) = made.first(*ALL)
+    made.mark_published(entry)
+
+    with pytest.raises(StateError, match="is not the one that was published"):
+        made.mark_published(entry)
+
+
+@examples(200)
+@given(st.lists(st.integers(0, 4), max_size=8), st.data())
+def test_whatever_is_published_the_rest_is_read_again(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    """From any checkpoint the log gives all that is not published, under the same numbers."""
+    log = [
+        transaction(101 + n, size) if size else applied(101 + n, 1 + sizes[:n].count(0))
+        for n, size in enumerate(sizes)
+    ]
+    made = journal(*log)
+    every = made.first(*ALL)
+    published = list[JournalEntry]()
+    while len(published) < len(every) and data.draw(st.booleans()):
+        part = made.first(data.draw(st.integers(1, 5)), 10**9)
+        made.mark_published(part[-1])
+        published += part
+        checkpoint = made.pass_idle(0)
+
+        again = LogJournal(checkpoint, captured)
+        for one in log:
+            if one.end_lsn > checkpoint.lsn:
+                again.add(one)
+        read = again.first(*ALL)
+        assert published + read == every
+        known = [one.record.csn for one in published if isinstance(one.record, Change)]
+        assert checkpoint.csn == max(known, default=None)
+    assert made.first(*ALL) == every[len(published) :]
