@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Op
-from streaming.core.model.csn import Generator
+from streaming.core.model.csn import Generator, time_of
 from streaming.core.model.errors import CsnError, StateError, WireError
+from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import KEEP, Item, ItemType, Refused
 
@@ -81,6 +82,13 @@ def advanced(
     if errors:
         log.error("the row is applied, but the next CSN does not follow it: %s", errors[0])
     return generator
+
+
+def behind_applied(rid: int, above: str, ruv: Ruv, clock_s: int, max_skew_s: int) -> Generator:
+    """A generator above this CSN and what was applied, unless that is far ahead of the clock."""
+    seen = ruv.max_csns().values()
+    followed = (csn for csn in seen if time_of(csn) - clock_s <= max_skew_s)
+    return Generator.behind(rid, max([above, *followed]))
 
 
 @dataclass(slots=True)

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from connectors import wire
 
+OVERHEAD_BYTES = 1_000
+"""The most that a record holds besides key and images."""
+
 
 @dataclass(frozen=True, slots=True)
 class WireImage:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+from connectors.postgres.sql import Session
 from streaming.core.model.errors import RuvError, StateError
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.values import json_text
@@ -65,6 +66,19 @@ def encode(message: OwnMessage) -> str:
             return json_text({"kind": "snapshot", "phase": "rows", **members})
         case EpochMessage(epoch):
             return json_text({"kind": "epoch", "epoch": epoch})
+
+
+def emit(session: Session, message: OwnMessage) -> None:
+    """Emit a message in the transaction that is open, in a session of the agent's origin."""
+    query = "SELECT pg_logical_emit_message(true, %s, %s)"
+    session.execute(query, (PREFIX, encode(message)))
+
+
+def stamp(session: Session) -> None:
+    """Give the open transaction the server's time, which one with an origin has not by itself."""
+    session.execute(
+        "SELECT pg_replication_origin_xact_setup(pg_current_wal_lsn(), clock_timestamp())"
+    )
 
 
 def decode(content: bytes | str) -> OwnMessage:

@@ -8,10 +8,9 @@ killed agent goes on behind the last range.
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from connectors.postgres.apply.rows import RowWriter
-from connectors.postgres.messages import PREFIX, OwnMessage, SnapshotRows, encode
+from connectors.postgres.messages import SnapshotRows, emit, stamp
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from streaming.core.records.record import Snapshot
@@ -58,9 +57,7 @@ def tell(session: Session, writers: Mapping[str, RowWriter], rows_max: int) -> b
         else:
             table, id_, last, told = row
             _tell_range(session, writers.get(table), table, id_, last, told, rows_max)
-        session.execute(
-            "SELECT pg_replication_origin_xact_setup(pg_current_wal_lsn(), clock_timestamp())"
-        )
+        stamp(session)
     return True
 
 
@@ -76,11 +73,11 @@ def _tell_range(
     """The next rows of a table; one that is not configured any more is left out."""
     rows = [] if writer is None else _rows(session, writer, last, rows_max)
     if writer is not None and last is None and not told:
-        _emit(session, Snapshot(BEGIN, id_, table))
+        emit(session, Snapshot(BEGIN, id_, table))
     if writer is not None and rows:
         key = {one: writer.table.columns[one] for one in writer.table.key}
         images = [(image(key, one).text, image(writer.table.columns, one).text) for one in rows]
-        _emit(session, SnapshotRows(id_, table, tuple(images)))
+        emit(session, SnapshotRows(id_, table, tuple(images)))
         last = [str(rows[-1][one]) for one in writer.table.key]
     session.execute(
         "UPDATE slackwater.snapshot SET last = %s, told = told + %s, is_complete = %s"
@@ -112,9 +109,5 @@ def _end(session: Session) -> None:
     id_, count = session.execute(
         "SELECT max(id), sum(told)::bigint FROM slackwater.snapshot"
     ).fetchone() or ("", 0)
-    _emit(session, replace(Snapshot(END, id_), count=count))
+    emit(session, Snapshot(END, id_, count=count))
     session.execute("UPDATE slackwater.snapshot SET told = -1")
-
-
-def _emit(session: Session, message: OwnMessage) -> None:
-    session.execute("SELECT pg_logical_emit_message(true, %s, %s)", (PREFIX, encode(message)))

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 
 import psycopg
 
+from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
 from connectors.agent.own_topic import OwnTopic
 from connectors.postgres import snapshot
 from connectors.postgres.apply.batch import apply_batch
 from connectors.postgres.apply.lock_wait import LockWait
 from connectors.postgres.apply.rows import RowWriter, writers
+from connectors.postgres.connection import agent_conninfo
 from connectors.postgres.errors import store_error
 from connectors.postgres.install.system import (
     Capture,
@@ -28,18 +30,17 @@ from connectors.postgres.install.system import (
 )
 from connectors.postgres.log.captured import TableCapture
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
-from connectors.postgres.log.journal import Checkpoint, LogJournal
+from connectors.postgres.log.journal import LogCheckpoint, LogJournal
 from connectors.postgres.log.lsn import lsn_text, parse_lsn
 from connectors.postgres.log.numbering import numbering_text, parse_numbering
 from connectors.postgres.log.stream import LogStream
 from connectors.postgres.log.transactions import Assembler
-from connectors.postgres.messages import PREFIX, EpochMessage, encode
+from connectors.postgres.messages import EpochMessage, emit
 from connectors.postgres.names import PUBLICATION, server_name
 from connectors.postgres.sql import Session
-from connectors.postgres.values.text import TEXT_SETTINGS
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
-from streaming.core.model.csn import MAX_SKEW_S, Generator, parse, time_of
+from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
@@ -92,7 +93,7 @@ class PostgresStore:
         The origin is taken before the position is read: a backend of an agent before may still
         commit what it applies.
         """
-        session = _connect(dsn)
+        session = psycopg.connect(agent_conninfo(dsn), autocommit=True)
         try:
             capture = _attached(session)
             name = server_name(session.info.dbname, replica)
@@ -215,9 +216,7 @@ class PostgresStore:
         self._catch_up()
         clock_s = clock_ms // 1000
         rid = self.journal.checkpoint.state.generator.rid
-        seen = self.position.ruv.max_csns().values()
-        followed = (csn for csn in seen if time_of(csn) - clock_s <= self.skew_s)
-        generator = Generator.behind(rid, max([above, *followed]))
+        generator = behind_applied(rid, above, self.position.ruv, clock_s, self.skew_s)
         self.journal.count_published(after)
         waiting = [one.record for one in self.journal.entries if isinstance(one.record, Change)]
         opnos = [one.opno for one in waiting if one.opno is not None]
@@ -332,8 +331,7 @@ class PostgresStore:
         torn = past.torn()
         self.journal.count_published(past.found)
         if torn is not None:
-            known_to_topic = replace(self.journal.checkpoint, published=torn - 1)
-            self.journal.checkpoint = known_to_topic
+            self.journal.checkpoint = replace(self.journal.checkpoint, published=torn - 1)
         if self.stored.replica_epoch <= past.epoch:
             self._raise_epoch(past.epoch + 1)
         if torn is not None or self._is_overtaken(past):
@@ -348,23 +346,18 @@ class PostgresStore:
     def _is_overtaken(self, past: OwnTopic) -> bool:
         """Return whether the next change would not be above everything in the topic."""
         state = self.journal.checkpoint.state
-        generator = state.generator
-        top = parse(past.csn) if past.csn else None
-        if top is not None and (generator.time_s, generator.sequence) < (top.time_s, top.sequence):
-            first = next(
-                (o.record for o in self.journal.entries if isinstance(o.record, Change)), None
-            )
-            return first is None or first.csn <= past.csn or state.opno < past.opno
-        return state.opno < past.opno
+        if state.opno < past.opno:
+            return True
+        if _further(state.generator, past.csn) == state.generator:
+            return False
+        waiting = (one.record for one in self.journal.entries)
+        first = next((one.csn for one in waiting if isinstance(one, Change)), "")
+        return first <= past.csn
 
     def _number_behind(self, past: OwnTopic) -> None:
         """Go on behind the topic's CSN and opno, and read the log again from the checkpoint."""
         state = self.journal.checkpoint.state
-        generator = state.generator
-        if past.csn:
-            top = parse(past.csn)
-            ahead = max((generator.time_s, generator.sequence), (top.time_s, top.sequence))
-            generator = Generator(generator.rid, *ahead)
+        generator = _further(state.generator, past.csn)
         limit = self.journal.numbering.limit
         is_ended = not past.unfinished()
         self._go_on_from(generator, max(state.opno, past.opno), limit, is_ended=is_ended)
@@ -387,17 +380,9 @@ class PostgresStore:
 
     def _raise_epoch(self, epoch: int) -> None:
         """Raise the replica's epoch at its place in the log: what was written keeps its own."""
-        self.session.execute("BEGIN")
-        try:
+        with self.session.transaction():
             self._write_position(replace(self.stored, replica_epoch=epoch))
-            self.session.execute(
-                "SELECT pg_logical_emit_message(true, %s, %s)",
-                (PREFIX, encode(EpochMessage(epoch))),
-            )
-            self.session.execute("COMMIT")
-        except BaseException:
-            self.session.execute("ROLLBACK")
-            raise
+            emit(self.session, EpochMessage(epoch))
 
     def _write_position(self, stored: StoredPosition) -> None:
         write_position(self.session, stored)
@@ -423,12 +408,10 @@ class PostgresStore:
         return done
 
 
-def _connect(dsn: str) -> Session:
-    """A session with the agent's text settings behind its own options."""
-    given = psycopg.conninfo.conninfo_to_dict(dsn)
-    settings = [f"-c {name}={value}" for name, value in TEXT_SETTINGS.items()]
-    options = " ".join([*filter(None, [str(given.get("options") or "")]), *settings])
-    return psycopg.connect(dsn, options=options, application_name="slackwater", autocommit=True)
+def _further(generator: Generator, csn: str) -> Generator:
+    """The generator behind this CSN, if that is further; empty: there is none."""
+    behind = Generator.behind(generator.rid, csn)
+    return max(generator, behind, key=lambda one: (one.time_s, one.sequence))
 
 
 def _attached(session: Session) -> Capture:
@@ -438,10 +421,10 @@ def _attached(session: Session) -> Capture:
     return capture
 
 
-def _checkpoint(capture: Capture, rid: int) -> Checkpoint:
+def _checkpoint(capture: Capture, rid: int) -> LogCheckpoint:
     generator = Generator(rid, capture.time_s, capture.sequence)
     state = FoldState(generator, capture.opno, capture.epoch)
-    return Checkpoint(parse_lsn(capture.lsn), state, capture.csn, int(capture.published))
+    return LogCheckpoint(parse_lsn(capture.lsn), state, capture.csn, int(capture.published))
 
 
 def _opened_again(dsn: str, slot: str, lsn: int) -> LogStream:

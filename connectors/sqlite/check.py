@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from connectors.agent.found import CheckedColumn, CheckedTable, DatabaseCheck
-from connectors.agent.images import null_faults, too_large
+from connectors.agent.images import OVERHEAD_BYTES, null_faults, too_large
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import reading
 from connectors.sqlite.file import names_complaint
-from connectors.sqlite.install.system import OVERHEAD_BYTES
 from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing

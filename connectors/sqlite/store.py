@@ -9,8 +9,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.found import IsKnown
+from connectors.agent.images import OVERHEAD_BYTES
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.batch import apply_batch
@@ -20,7 +22,7 @@ from connectors.sqlite.errors import store_errors
 from connectors.sqlite.file import OpenedFile, replaced_text
 from connectors.sqlite.install.install import install
 from connectors.sqlite.install.reinit import NewStart, reinit
-from connectors.sqlite.install.system import OVERHEAD_BYTES, lost_tables, lost_tables_text
+from connectors.sqlite.install.system import lost_tables, lost_tables_text
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot, uncaptured, uncarried
 from connectors.sqlite.journal.entries import JOURNAL_BOUND, JournalBound
@@ -33,7 +35,7 @@ from connectors.sqlite.schema.inspection import constraint_summaries
 from connectors.sqlite.transaction import atomic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
-from streaming.core.model.csn import MAX_SKEW_S, Generator, time_of
+from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
@@ -211,9 +213,7 @@ class SqliteStore:
     def renumber(self, after: int, above: str, clock_ms: int) -> int:
         """Give what was never published CSNs of this clock, above this one and what was applied."""
         clock_s = clock_ms // 1000
-        seen = self.position.ruv.max_csns().values()
-        followed = (csn for csn in seen if time_of(csn) - clock_s <= self.skew_s)
-        generator = Generator.behind(self.rid, max([above, *followed]))
+        generator = behind_applied(self.rid, above, self.position.ruv, clock_s, self.skew_s)
         with self._transaction():
             last = max(after, self._stored_published())
             opno = opno_before(self.connection, last)

@@ -25,7 +25,7 @@ from connectors.postgres.install.system import (
     read_position,
     write_position,
 )
-from connectors.postgres.messages import PREFIX, AppliedMessage, OwnMessage, encode
+from connectors.postgres.messages import AppliedMessage, OwnMessage, emit, stamp
 from connectors.postgres.sql import Session
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.csn import MAX_SKEW_S, Generator
@@ -149,10 +149,8 @@ class BatchTransaction:
         answer = AppliedMessage(position.applied(), position.session or "", seen)
         messages: tuple[OwnMessage, ...] = (*refused, answer)
         for message in messages:
-            self._emit(message)
-        self.session.execute(
-            "SELECT pg_replication_origin_xact_setup(pg_current_wal_lsn(), clock_timestamp())"
-        )
+            emit(self.session, message)
+        stamp(self.session)
         return AppliedBatch(position, refused)
 
     def _generator(self) -> Generator:
@@ -161,10 +159,6 @@ class BatchTransaction:
         if capture is None:
             return Generator(self.before.rid)
         return Generator(self.before.rid, capture.time_s, capture.sequence)
-
-    def _emit(self, message: OwnMessage) -> None:
-        query = "SELECT pg_logical_emit_message(true, %s, %s)"
-        self.session.execute(query, (PREFIX, encode(message)))
 
 
 def _as_stored(stored: StoredPosition) -> StoredPosition:

@@ -7,7 +7,7 @@ again is not.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.agent.images import WireImage, too_large
+from connectors.agent.images import OVERHEAD_BYTES, WireImage, too_large
 from connectors.postgres.log.fold import Captured
 from connectors.postgres.log.transactions import LogTransaction, Row, RowWrite, TableTruncate
 from connectors.postgres.values.image import image
@@ -15,9 +15,6 @@ from streaming.core.model.change import Op
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import RECORD_BYTES
-
-OVERHEAD_BYTES = 1_000
-"""What a record has beside its key and images, at most."""
 
 _ALL = WireImage(ALL_KEYS, ALL_KEYS)
 

@@ -27,7 +27,7 @@ Capture = Callable[[LogTransaction], Sequence[Captured]]
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class LogCheckpoint:
     """A place in the log before which all is in the topic.
 
     `lsn`: the end of a transaction, or a later place before the next one. `state`: of the numbers
@@ -58,7 +58,7 @@ class LogJournal:
     out, because the hello says the same; what is numbered behind it counts it all the same.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: LogCheckpoint
     capture: Capture
     answered: int = -1
     numbering: Numbering = AS_LOGGED
@@ -92,19 +92,19 @@ class LogJournal:
             size += _size(entry)
         return found
 
-    def mark_published(self, entry: JournalEntry) -> Checkpoint:
+    def mark_published(self, entry: JournalEntry) -> LogCheckpoint:
         """Count everything up to this entry as published; return the checkpoint to be stored.
 
         It moves at the ends of transactions only. StateError: this entry was not read from here.
         """
-        if not any(one.id == entry.id and one == entry for one in self.entries):
+        if entry not in self.entries:
             raise StateError(
                 f"entry {entry.id} of the log is not the one that was published: the log was read"
                 " again in between; start the agent again"
             )
         return self.count_published(entry.id)
 
-    def count_published(self, id_: int) -> Checkpoint:
+    def count_published(self, id_: int) -> LogCheckpoint:
         """Count what was read up to this id as published; return the checkpoint to be stored."""
         csn = self.checkpoint.csn
         while self.entries and self.entries[0].id <= id_:
@@ -119,7 +119,7 @@ class LogJournal:
         """Return whether the topic has a part of the transaction behind the checkpoint's place."""
         return self.checkpoint.published >> ORDINAL_BITS > self.checkpoint.lsn
 
-    def pass_idle(self, decoded: int) -> Checkpoint:
+    def pass_idle(self, decoded: int) -> LogCheckpoint:
         """The checkpoint when nothing waits; `decoded`: no transaction ends before this place.
 
         So the server may forget what others write, and what this agent applies.
@@ -131,7 +131,7 @@ class LogJournal:
             self.checkpoint = replace(passed, lsn=decoded)
         return self.checkpoint
 
-    def _pass_up_to(self, id_: int) -> Checkpoint:
+    def _pass_up_to(self, id_: int) -> LogCheckpoint:
         """Move to the end of the last transaction of which nothing waits."""
         waits = self.entries[0].id if self.entries else None
         while self.ends and self.ends[0].id <= id_ and (waits is None or self.ends[0].id < waits):

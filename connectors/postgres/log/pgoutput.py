@@ -2,7 +2,8 @@
 
 The source is the manual of PostgreSQL, "Logical Replication Message Formats". A transaction comes
 whole and committed: Begin, Origin where it has one, its rows and messages, Commit. A Relation comes
-before the first row of a table, and again when its definition may have changed.
+before the first row of a table, and again when its definition may have changed. A class has a
+longer name where the short one means something else in this project.
 """
 
 import struct
@@ -57,7 +58,7 @@ class CommitMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class OriginMessage:
     """The transaction was written in a session of this replication origin."""
 
     lsn: int
@@ -103,7 +104,7 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateMessage:
     """A row was updated; `old` None: it is not logged. `is_whole`: it is, and not its key alone."""
 
     oid: int
@@ -143,11 +144,11 @@ class Message:
 LogMessage = (
     Begin
     | CommitMessage
-    | Origin
+    | OriginMessage
     | Relation
     | TypeMessage
     | Insert
-    | Update
+    | UpdateMessage
     | Delete
     | Truncate
     | Message
@@ -247,9 +248,9 @@ def _commit(reader: _Reader) -> CommitMessage:
     return CommitMessage(lsn, end, _since_1970(time_us))
 
 
-def _origin(reader: _Reader) -> Origin:
+def _origin(reader: _Reader) -> OriginMessage:
     (lsn,) = reader.numbers(_LSN)
-    return Origin(lsn, reader.text())
+    return OriginMessage(lsn, reader.text())
 
 
 def _relation(reader: _Reader) -> Relation:
@@ -277,7 +278,7 @@ def _insert(reader: _Reader) -> Insert:
     return Insert(oid, reader.tuple())
 
 
-def _update(reader: _Reader) -> Update:
+def _update(reader: _Reader) -> UpdateMessage:
     (oid,) = reader.numbers(_OID)
     kind, old = reader.letter(), None
     if kind in "KO":
@@ -285,7 +286,7 @@ def _update(reader: _Reader) -> Update:
         _expect(reader.letter(), "N")
     else:
         _expect(kind, "N")
-    return Update(oid, old, kind == "O", reader.tuple())
+    return UpdateMessage(oid, old, kind == "O", reader.tuple())
 
 
 def _delete(reader: _Reader) -> Delete:

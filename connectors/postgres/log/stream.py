@@ -11,16 +11,12 @@ import time
 from dataclasses import dataclass
 
 from psycopg import OperationalError, pq
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
 from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.postgres.connection import agent_conninfo
 from connectors.postgres.log.lsn import lsn_text
 from connectors.postgres.log.pgoutput import EPOCH_S
-from connectors.postgres.values.text import TEXT_SETTINGS
-
-APPLICATION = "slackwater"
-"""The name of its connection in pg_stat_activity."""
 
 _DATA, _KEEPALIVE, _STATUS = (
     struct.Struct("!cQQq"),
@@ -48,7 +44,7 @@ class LogStream:
 
         StoreBusyError: somebody else reads the slot. StoreError: the server refuses it.
         """
-        connection = pq.PGconn.connect(_conninfo(dsn).encode())
+        connection = pq.PGconn.connect(agent_conninfo(dsn, replication="database").encode())
         if connection.status != pq.ConnStatus.OK:
             raise StoreError(f"the log cannot be read: {_text(connection.error_message)}")
         options = f"proto_version '1', publication_names '{_quoted(publication)}', messages 'true'"
@@ -120,14 +116,6 @@ class LogStream:
         result = self.connection.get_result()
         said = _text(result.error_message) if result is not None else "the server closed it"
         return StoreError(f"the stream of the log ended: {said}")
-
-
-def _conninfo(dsn: str) -> str:
-    """The connection string for replication, with the agent's text settings behind its own."""
-    given = conninfo_to_dict(dsn)
-    settings = [f"-c {name}={value}" for name, value in TEXT_SETTINGS.items()]
-    options = " ".join([*filter(None, [str(given.get("options") or "")]), *settings])
-    return make_conninfo(dsn, replication="database", options=options, application_name=APPLICATION)
 
 
 def _quoted(name: str) -> str:

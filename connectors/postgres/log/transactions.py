@@ -17,12 +17,12 @@ from connectors.postgres.log.pgoutput import (
     Insert,
     Message,
     MessageError,
-    Origin,
+    OriginMessage,
     Relation,
     Truncate,
     Tuple,
     TypeMessage,
-    Update,
+    UpdateMessage,
     parse,
 )
 from connectors.postgres.messages import PREFIX, OwnMessage, decode
@@ -97,7 +97,7 @@ class Assembler:
             case Begin() as begin:
                 self.begun, self.whose = begin, Whose.LOCAL
                 self.writes, self.messages = [], []
-            case Origin(name=name):
+            case OriginMessage(name=name):
                 self.whose = Whose.OWN if name == self.origin else Whose.OTHER
             case Relation() as relation:
                 self.relations[relation.oid] = relation
@@ -109,7 +109,7 @@ class Assembler:
             case Insert(oid=oid, new=new):
                 relation = self._relation(oid)
                 self.writes.append(RowWrite(relation, None, _row(relation, new)))
-            case Update() as update:
+            case UpdateMessage() as update:
                 self.writes.append(self._update(update))
             case Delete(oid=oid, old=old, is_whole=is_whole):
                 relation = self._relation(oid)
@@ -129,7 +129,7 @@ class Assembler:
         whose, self.begun, self.whose = self.whose, None, Whose.LOCAL
         return LogTransaction(end_lsn, max(commit_s, 0), whose, writes, messages)
 
-    def _update(self, update: Update) -> RowWrite:
+    def _update(self, update: UpdateMessage) -> RowWrite:
         """What the update left as it was and the log does not repeat is taken from the old row."""
         relation = self._relation(update.oid)
         new = dict(_row(relation, update.new))

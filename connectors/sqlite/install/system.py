@@ -9,13 +9,11 @@ at a time.
 import sqlite3
 from collections.abc import Sequence
 
+from connectors.agent.images import OVERHEAD_BYTES
 from connectors.sqlite import sql
 from connectors.sqlite.install import cascades
 from connectors.sqlite.values.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
-
-OVERHEAD_BYTES = 1_000
-"""The most that a record holds besides key and images."""
 
 PREFIX = "_slackwater_"
 """The prefix of all names of the agent."""

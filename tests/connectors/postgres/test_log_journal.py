@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from connectors.agent.contract import JournalEntry
 from connectors.agent.images import WireImage
 from connectors.postgres.log.fold import Captured, FoldState
-from connectors.postgres.log.journal import Checkpoint, LogJournal
+from connectors.postgres.log.journal import LogCheckpoint, LogJournal
 from connectors.postgres.log.transactions import LogTransaction, Whose
 from connectors.postgres.messages import AppliedMessage
 from streaming.core.model.change import Change, Op
@@ -17,7 +17,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.records.record import Applied, Commit
 from tests.harness.examples import examples
 
-START = Checkpoint(100, FoldState(Generator(7)))
+START = LogCheckpoint(100, FoldState(Generator(7)))
 ALL = (10**6, 10**9)
 
 

@@ -23,6 +23,7 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.records.record import Applied
+from tests.connectors.postgres.log_reading import read_log
 from tests.harness.rotation import ROTATION
 
 KEYS = 6
@@ -68,11 +69,7 @@ class Site:
     def messages(self) -> list[bytes]:
         """What the log holds; the slot is dropped, and so is the origin."""
         with self.client() as client:
-            query = (
-                "SELECT data FROM pg_logical_slot_get_binary_changes(%s, NULL, NULL,"
-                " 'proto_version', '1', 'publication_names', 'p', 'messages', 'true')"
-            )
-            found = [bytes(data) for (data,) in client.execute(query, (self.name,))]  # type: ignore[call-overload]
+            found = read_log(client, self.name)
             client.execute("SELECT pg_drop_replication_slot(%s)", (self.name,))
             client.execute("SELECT pg_replication_origin_drop(%s)", (self.name,))
         return found

@@ -19,14 +19,15 @@ from connectors.postgres.log.pgoutput import (
     LogMessage,
     Message,
     MessageError,
-    Origin,
+    OriginMessage,
     Relation,
     Truncate,
     TypeMessage,
-    Update,
+    UpdateMessage,
     parse,
 )
 from streaming.core.model.errors import StateError
+from tests.connectors.postgres.log_reading import read_log
 from tests.harness.examples import examples
 
 T = TypeVar("T", bound=LogMessage)
@@ -53,9 +54,6 @@ WRITES = (
     "DELETE FROM item WHERE id = 2",
     "TRUNCATE item RESTART IDENTITY CASCADE",
 )
-MESSAGES = """SELECT data FROM pg_logical_slot_get_binary_changes(
-    current_database() || '_parse', NULL, NULL,
-    'proto_version', '1', 'publication_names', 'p', 'messages', 'true')"""
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def sent(dsn: str) -> list[bytes]:
         client.execute("SELECT pg_replication_origin_create(%s)", (name,))
         client.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
         client.execute("INSERT INTO keyed VALUES (7, 'applied')")
-        found = [bytes(data) for (data,) in client.execute(MESSAGES)]
+        found = read_log(client, f"{name}_parse")
         client.execute("SELECT pg_drop_replication_slot(current_database() || '_parse')")
     return found
 
@@ -82,7 +80,17 @@ def test_what_a_server_sends_is_read(sent: list[bytes]) -> None:
     """Every kind of message, nulls and empty texts told apart."""
     messages = [parse(data) for data in sent]
 
-    kinds = {Begin, CommitMessage, Origin, Relation, TypeMessage, Insert, Update, Delete, Truncate}
+    kinds = {
+        Begin,
+        CommitMessage,
+        OriginMessage,
+        Relation,
+        TypeMessage,
+        Insert,
+        UpdateMessage,
+        Delete,
+        Truncate,
+    }
     assert {type(one) for one in messages} == {*kinds, Message}
     relations = {one.name: one for one in of_kind(messages, Relation)}
     item, keyed = relations["item"], relations["keyed"]
@@ -94,7 +102,7 @@ def test_what_a_server_sends_is_read(sent: list[bytes]) -> None:
         ("1", "é", "good", "x" * 9000),
         ("2", "", None, None),
     ]
-    full, of_value, of_key = of_kind(messages, Update)
+    full, of_value, of_key = of_kind(messages, UpdateMessage)
     assert full.is_whole
     assert full.old == inserts[0].new
     assert full.new == ("1", None, "good", UNCHANGED)
@@ -113,7 +121,7 @@ def test_what_a_server_sends_is_read(sent: list[bytes]) -> None:
         "slackwater",
         b"hello",
     )
-    assert len(of_kind(messages, Origin)) == 1
+    assert len(of_kind(messages, OriginMessage)) == 1
     begins, commits = of_kind(messages, Begin), of_kind(messages, CommitMessage)
     assert len(begins) == len(commits) == len(WRITES) + 1
     for begin, commit in zip(begins, commits, strict=True):

@@ -16,6 +16,7 @@ from connectors.postgres.log.transactions import (
     Whose,
 )
 from connectors.postgres.messages import EpochMessage, encode
+from tests.connectors.postgres.log_reading import read_log
 from tests.connectors.postgres.test_pgoutput import SAMPLES
 
 TABLES = (
@@ -28,9 +29,6 @@ TABLES = (
     "CREATE PUBLICATION p FOR TABLE item, keyed, part",
     "SELECT pg_create_logical_replication_slot(current_database() || '_log', 'pgoutput')",
 )
-MESSAGES = """SELECT data FROM pg_logical_slot_get_binary_changes(
-    current_database() || '_log', NULL, NULL,
-    'proto_version', '1', 'publication_names', 'p', 'messages', 'true')"""
 OWN, USERS = "_own", "_users"
 EPOCH = encode(EpochMessage(7))
 LARGE = "x" * 9000
@@ -61,7 +59,7 @@ class Site:
     def read(self) -> list[LogTransaction]:
         """The transactions that nobody has read yet, of one connection."""
         assembler = Assembler(self.name + OWN)
-        found = [assembler.add(bytes(data)) for (data,) in self.client.execute(MESSAGES)]
+        found = [assembler.add(data) for data in read_log(self.client, f"{self.name}_log")]
         return [one for one in found if one is not None]
 
 
