@@ -7,6 +7,7 @@ is that of connectors/agent/contract.py, and tests/connectors/conformance/ holds
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -16,6 +17,7 @@ from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import KINDS
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
+from streaming.core.compare.side import OpenTable
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
@@ -81,6 +83,9 @@ class DatabaseKind(Protocol):
 
     def forget_saved(self, place: str, last: int) -> int:
         """Delete those up to this id; how many there were."""
+
+    def compared(self, place: str, load: str | None) -> AbstractContextManager[OpenTable]:
+        """What opens its tables for a comparison; nothing is changed."""
 
     def export(self, file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:
         """Write rows into a new file, an ordinary database; how many. StateError: there is one."""

@@ -26,7 +26,8 @@ FLOW = (
 """The modules of the flow of a batch; each may import those before it."""
 
 CORE = (
-    *("model", "text", "access", "records", "tracking", "matrix", "conflict", "state", "counts"),
+    *("model", "text", "access", "records", "tracking", "compare", "matrix", "conflict", "state"),
+    "counts",
     *("delivery", "intake", "batch", "schema", "replay"),
 )
 """The rooms of core; each may import those before it."""
@@ -87,7 +88,11 @@ MAY_IMPORT = {
         *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
         *("streaming.hub", "streaming.jvm.session", "streaming.jvm.master", "streaming.replay"),
         "streaming.jvm.query_plan",
-        "streaming.facts.page_style",
+        *("streaming.facts.page_style", "streaming.facts.report_page"),
+    ),
+    "streaming/compare": (
+        *("streaming.core", "streaming.config", "connectors", "checkpoints"),
+        *("streaming.facts", "streaming.compare"),
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),

@@ -15,6 +15,7 @@ from connectors.sqlite.apply.saved_rows import export as export_saved
 from connectors.sqlite.apply.saved_rows import forget as forget_saved
 from connectors.sqlite.apply.saved_rows import listed as saved_rows
 from connectors.sqlite.check import check_database
+from connectors.sqlite.compared import compared
 from connectors.sqlite.install import uninstall as removal
 from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
 from connectors.sqlite.load import prepare_of
@@ -26,7 +27,7 @@ from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.record import Item, ItemType
 
-__all__ = ("export_saved", "forget_saved", "position_of", "saved_rows", "schema_of")
+__all__ = ("compared", "export_saved", "forget_saved", "position_of", "saved_rows", "schema_of")
 """What is offered as another module has it; the rest is below."""
 
 

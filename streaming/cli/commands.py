@@ -54,6 +54,9 @@ _SENTENCES = {
     "streaming.cli.look.schema:schema": (
         "Compare the schemas of all replicas with each other and with the configuration."
     ),
+    "streaming.cli.look.compare:compare": (
+        "Compare the rows of two replicas, or of a replica and the hub; exit 0 if they are equal."
+    ),
     "streaming.cli.look.level:level": (
         "Exit 0 when every consumer has everything that the hub and its topics have."
     ),
@@ -129,7 +132,7 @@ PURPOSES = {
         *("demo", "services", "config", "run", "agent"),
         *("level", "status", "doctor", "conflicts", "explain"),
     ),
-    "Look": ("top", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
+    "Look": ("top", "compare", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
     "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),

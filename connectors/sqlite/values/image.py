@@ -39,7 +39,7 @@ def wire_image(captured: str) -> WireImage:
             values[name] = _invalid(value)
             faults.append(_invalid_fault(name, stored_bytes(value)))
         elif isinstance(value, dict):
-            values[name] = _plain(value)
+            values[name] = plain_json(value)
             if isinstance(values[name], dict):
                 faults.append(_fault(name, value))
     text = json_text(values)
@@ -49,8 +49,8 @@ def wire_image(captured: str) -> WireImage:
     return WireImage(text, json_text(known), tuple(faults))
 
 
-def _plain(value: dict[str, Any]) -> Json | dict[str, Json]:
-    """The JSON of a value; an object, if it has none of its column's type."""
+def plain_json(value: dict[str, Any]) -> Json | dict[str, Json]:
+    """The JSON of a captured value; an object, if it has none of its column's type."""
     if "x" in value:
         return to_json(bytes.fromhex(value["x"]), ColumnType.BYTES)
     if "r" in value:

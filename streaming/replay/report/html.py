@@ -1,11 +1,10 @@
 """A replay as one HTML file that needs nothing else: charts, and tables that can be sorted."""
 
-import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from streaming.core.text.wording import as_numbered
-from streaming.facts.page_style import COLOURS
+from streaming.facts.report_page import page_table, paragraph, report_page
 from streaming.replay.report.answer import HELD, ReplayAnswer
 from streaming.replay.report.tally import Bucket
 
@@ -14,41 +13,6 @@ WIDTH, HEIGHT = 720, 160
 LEFT, TOP, RIGHT, BOTTOM = 56, 12, 48, 30
 """The room beside it for the labels of its axes."""
 
-_STYLE = f"""{COLOURS}
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 64em; padding: 0 1em; }}
-table {{ border-collapse: collapse; width: 100%; margin: 1em 0; }}
-th, td {{
-  border-bottom: 1px solid var(--line); padding: .3em .6em; text-align: left;
-  overflow-wrap: anywhere;
-}}
-th {{ cursor: pointer; }} td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
-figure {{ margin: 1em 0; }} svg {{ width: 100%; }} figcaption {{ color: var(--soft); }}
-svg text {{ font: 12px system-ui, sans-serif; fill: var(--soft); }}
-svg line {{ stroke: var(--line); }}
-.recorded {{ fill: var(--recorded); }} .replayed {{ fill: var(--replayed); }}
-"""
-
-_SORT = """
-for (const head of document.querySelectorAll("th")) head.onclick = () => {
-  const body = head.closest("table").tBodies[0], n = head.cellIndex;
-  const down = head.dataset.down = head.dataset.down === "1" ? "" : "1";
-  const value = row => row.cells[n].textContent;
-  const order = (a, b) => value(a).localeCompare(value(b), "en", { numeric: true });
-  for (const row of [...body.rows].sort((a, b) => down ? order(b, a) : order(a, b)))
-    body.append(row);
-};
-"""
-
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width">
-<style>{style}</style>
-<h1>{title}</h1>
-{body}
-<script>{script}</script>
-</html>
-"""
-
 
 def html_report(found: ReplayAnswer) -> str:
     """The answer as an HTML document."""
@@ -56,7 +20,7 @@ def html_report(found: ReplayAnswer) -> str:
     title = f"Replay of {as_numbered('hub epoch', first, last)}"
     parts = [_summary(found), _chart(found.tally.buckets()), _groups(found)]
     parts += [_verdicts(found), _rows(found)] if found.what_if.is_something else [_facts(found)]
-    return _PAGE.format(title=title, style=_STYLE, script=_SORT, body="\n".join(parts))
+    return report_page(title, parts)
 
 
 def _summary(found: ReplayAnswer) -> str:
@@ -74,7 +38,7 @@ def _summary(found: ReplayAnswer) -> str:
         lines.append("Equal: everything comes out as it is recorded.")
     else:
         lines.append(f"Different: {found.count.total()} facts come out otherwise.")
-    return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    return "\n".join(map(paragraph, lines))
 
 
 def _chart(buckets: Sequence[Bucket]) -> str:
@@ -133,7 +97,7 @@ def _groups(found: ReplayAnswer) -> str:
         (*group, a.judged, a.in_conflict, b.in_conflict, a.rejected, b.rejected)
         for group, a, b in sides
     ]
-    return _table("By table and application", heads, rows)
+    return page_table("By table and application", heads, rows)
 
 
 def _verdicts(found: ReplayAnswer) -> str:
@@ -142,7 +106,7 @@ def _verdicts(found: ReplayAnswer) -> str:
         (one.hub_epoch, one.csn, one.app, one.table, one.key, one.recorded, one.then)
         for one in found.verdicts
     )
-    return _table("Changed verdicts", heads, rows)
+    return page_table("Changed verdicts", heads, rows)
 
 
 def _rows(found: ReplayAnswer) -> str:
@@ -152,7 +116,7 @@ def _rows(found: ReplayAnswer) -> str:
         for one in found.rows
         for column, (mine, theirs) in one.columns.items()
     )
-    return _table("Rows that would stand otherwise", heads, rows)
+    return page_table("Rows that would stand otherwise", heads, rows)
 
 
 def _facts(found: ReplayAnswer) -> str:
@@ -162,23 +126,7 @@ def _facts(found: ReplayAnswer) -> str:
         for one in found.differences
         for d in (one.difference,)
     )
-    return _table("Differences", heads, rows)
-
-
-def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
-    return (
-        f"<h2>{title}</h2><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-        if body
-        else f"<h2>{title}</h2><p>None.</p>"
-    )
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f'<td class="n">{value}</td>'
-    return f"<td>{'-' if value is None else html.escape(str(value))}</td>"
+    return page_table("Differences", heads, rows)
 
 
 def _time(at_ms: int) -> str:

@@ -1,0 +1,152 @@
+"""`compare`: the rows of two replicas, or of a replica and the hub; exit 0 if they are equal."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli.exit_codes import ExitCode, cannot_say
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, reader_if_any
+from streaming.compare.report import ReplicaComparison, known_rows
+from streaming.compare.run import Waiting, compared_tables
+from streaming.compare.sides import (
+    ComparedSide,
+    databases_named,
+    opened_side,
+    side_named,
+)
+from streaming.config.config import Config
+from streaming.config.sources.load import load
+from streaming.core.model.errors import QuestionError, StateError
+from streaming.core.text.wording import as_count
+from streaming.facts.consumers.divergent import divergent_rows
+from streaming.terminal.output import (
+    write_file,
+    write_json,
+    write_line,
+    write_sentence,
+    write_table,
+)
+
+First = Annotated[
+    str, typer.Argument(metavar="A", help="`hub`, a replica's name, or the DSN of a database.")
+]
+Second = Annotated[str, typer.Argument(metavar="B", help="The other one, named likewise.")]
+Databases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--database",
+        metavar="NAME=DSN",
+        help="Where the database of a replica is; can be given repeatedly.",
+    ),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="TABLE", help="Only this table; can be given repeatedly."),
+]
+Settle = Annotated[
+    float,
+    typer.Option(
+        "--settle",
+        metavar="SECONDS",
+        min=0,
+        help="Look again for so long at rows that differ: they may be in flight.",
+    ),
+]
+HtmlFile = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a report that a browser shows.")
+]
+AtMost = Annotated[int, typer.Option("--limit", min=1, help="Show at most this many rows.")]
+Load = Annotated[
+    str | None,
+    typer.Option(
+        "--load",
+        metavar="MODULE:FUNCTION",
+        help="As `slackwater agent` takes it: what the schema of a database needs.",
+    ),
+]
+
+
+def compare(
+    first: First,
+    second: Second,
+    *,
+    database: Databases = None,
+    config: ConfigPath = DEFAULT_CONFIG,
+    table: Tables = None,
+    settle: Settle = 10.0,
+    load_: Load = None,
+    as_json: AsJson = False,
+    html: HtmlFile = None,
+    limit: AtMost = 100,
+) -> None:
+    """Compare the rows of two replicas, or of a replica and the hub; exit 0 if they are equal.
+
+    Digests of key ranges are computed inside each database, and those that differ are narrowed
+    down to rows. A row that differs is looked at again until --settle has passed, and is left out
+    only if it has become equal. Exit 1 if rows differ. Nothing is written to either side.
+    """
+    with cannot_say():
+        configured = load(config)
+        databases = databases_named(database or [])
+        sides = tuple(side_named(configured, text, databases) for text in (first, second))
+        found = _compared(configured, (sides[0], sides[1]), table or [], settle, load_)
+    if html is not None:
+        write_file(html, found.page())
+    if as_json:
+        write_json(found.document())
+    else:
+        _show(found, limit)
+    if not found.is_equal:
+        raise typer.Exit(ExitCode.NO)
+
+
+def _compared(
+    config: Config,
+    sides: tuple[ComparedSide, ComparedSide],
+    named: list[str],
+    settle_s: float,
+    load_: str | None,
+) -> ReplicaComparison:
+    first, second = sides
+    known, both = config.table_map(), first.tables & second.tables
+    if missing := [one for one in named if one not in both]:
+        raise QuestionError(
+            f"{first.name} and {second.name} do not both have table {missing[0]!r}: use one of"
+            f" {', '.join(sorted(both)) or 'none'}"
+        )
+    wanted = [known[name] for name in known if name in both and (not named or name in named)]
+    with ExitStack() as stack:
+        tables = [stack.enter_context(opened_side(config, side, load_)) for side in sides]
+        waiting = Waiting(settle_s, time.sleep, time.monotonic)
+        found = compared_tables(wanted, tables[0], tables[1], waiting)
+    left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
+    names = first.name, second.name
+    return ReplicaComparison(*names, tuple(found), _known(config, sides), left_out)
+
+
+def _known(config: Config, sides: tuple[ComparedSide, ComparedSide]) -> dict[tuple[str, str], str]:
+    """The rows that are listed as differing at one of these; nobody lists them without a hub."""
+    try:
+        reader = reader_if_any(config.hub.state)
+    except StateError:
+        return {}
+    replicas = [one.replica for one in sides if one.replica is not None]
+    return {} if reader is None else known_rows(divergent_rows(config, reader), replicas)
+
+
+def _show(found: ReplicaComparison, limit: int) -> None:
+    write_table(found.table_heads, found.table_lines())
+    if found.left_out:
+        write_sentence(
+            f"not compared, because only one of them has them: {', '.join(found.left_out)}"
+        )
+    rows = found.rows
+    if rows:
+        write_line()
+        write_table(found.row_heads, found.row_lines(rows[:limit]))
+        if len(rows) > limit:
+            write_line(f"{limit} of {as_count(len(rows), 'row')}")
+    write_sentence(found.conclusion())

@@ -1,0 +1,46 @@
+"""The hub's rows as one side of a comparison, as its last commit has them."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import orjson
+import pyarrow as pa
+
+from checkpoints.commit.recorded import batch_marks
+from checkpoints.reading.as_of import rows_as_of, travel_to
+from streaming.config.config import Config
+from streaming.core.compare.digest import hash_of, row_hash
+from streaming.core.compare.row_text import Image, is_plain, row_text
+from streaming.core.compare.side import ComparedTable, OpenTable, RowsInMemory
+from streaming.core.model.table import Table
+from streaming.facts.history.past_rows import past
+
+
+@contextmanager
+def compared(config: Config) -> Iterator[OpenTable]:
+    """What opens the tables of the hub for a comparison; StateError: no hub has run yet."""
+    with past(config):
+        yield lambda table: _opened(config, table)
+
+
+def _opened(config: Config, table: Table) -> ComparedTable:
+    text, may_be_text = row_text(table), is_plain(table)
+    hashes = {
+        key: hash_of(image.encode()) if may_be_text else row_hash(text(orjson.loads(image)))
+        for part in _rows(config, table, None).select(["key", "image"]).to_batches()
+        for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
+    }
+    return RowsInMemory(table, hashes, lambda keys: _images(config, table, keys))
+
+
+def _images(config: Config, table: Table, keys: Collection[str]) -> dict[str, Image]:
+    found = _rows(config, table, list(keys)) if keys else None
+    rows = found.to_pylist() if found else []
+    return {row["key"]: orjson.loads(row["image"]) for row in rows}
+
+
+def _rows(config: Config, table: Table, keys: list[str] | None) -> pa.Table:
+    """The rows as the last commit has them, which is another one each time."""
+    with past(config) as store:
+        epoch = travel_to(store, batch_marks(store), None)
+        return rows_as_of(store, table.name, epoch, keys)

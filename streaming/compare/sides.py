@@ -1,0 +1,92 @@
+"""Who is compared: the hub, a replica by its name, or a database by its DSN."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from connectors.agent.settings import DatabaseAddress
+from connectors.databases import kind_of, parse_dsn
+from streaming.config.config import Config
+from streaming.core.compare.side import OpenTable
+from streaming.core.model.errors import ConfigError, QuestionError, StateError
+
+HUB = "hub"
+"""What names the hub's rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """A side with its tables; `replica`: its name in the configuration, None: it is none.
+
+    `address`: of its database; None: it is the hub.
+    """
+
+    name: str
+    replica: str | None
+    tables: frozenset[str]
+    address: DatabaseAddress | None = None
+
+
+def side_named(config: Config, text: str, databases: Mapping[str, str]) -> ComparedSide:
+    """The side that an argument names; `databases`: replica -> its DSN.
+
+    QuestionError: the replica has no DSN here, or the database is of another replica.
+    """
+    everything = frozenset(config.table_map())
+    if text == HUB:
+        return ComparedSide(HUB, None, everything)
+    known = {one.name: one for one in config.replicas}
+    if text not in known:
+        return _of_database(config, parse_dsn(text), text)
+    if text not in databases:
+        raise QuestionError(
+            f"where is the database of {text}? Say --database {text}=DSN, such as a file of SQLite"
+        )
+    found = _of_database(config, parse_dsn(databases[text]), text)
+    if found.replica not in (None, text):
+        raise QuestionError(
+            f"{databases[text]} is the database of {found.replica}, not of {text}: correct"
+            " --database"
+        )
+    return ComparedSide(text, text, tables_of(config, text), found.address)
+
+
+def _of_database(config: Config, address: DatabaseAddress, text: str) -> ComparedSide:
+    """The side of a database, which knows itself whose it is; of none it has every table."""
+    try:
+        rid, _ = kind_of(address.scheme).position_of(address.place)
+    except StateError:
+        rid = 0
+    name = next((one.name for one in config.replicas if one.rid == rid), None)
+    tables = frozenset(config.table_map()) if name is None else tables_of(config, name)
+    return ComparedSide(name or text, name, tables, address)
+
+
+def tables_of(config: Config, replica: str) -> frozenset[str]:
+    """The tables that a replica is sent; without an agreement those that it may write."""
+    own = [one for one in config.agreements if one.consumer == replica]
+    return config.tables_of(own[0]) if own else config.writes_of(config.replica(replica))
+
+
+def databases_named(texts: list[str]) -> dict[str, str]:
+    """Replica -> its DSN, of options NAME=DSN; ConfigError: one has no name."""
+    found = dict[str, str]()
+    for text in texts:
+        name, sign, dsn = text.partition("=")
+        if not (name and sign and dsn):
+            raise ConfigError(f"--database {text}: say NAME=DSN, with the name of a replica")
+        found[name] = dsn
+    return found
+
+
+@contextmanager
+def opened_side(config: Config, side: ComparedSide, load: str | None) -> Iterator[OpenTable]:
+    """What opens the tables of a side; StateError: it cannot be read."""
+    if side.address is None:
+        from streaming.compare import hub_rows  # noqa: PLC0415  # it imports Spark
+
+        with hub_rows.compared(config) as tables:
+            yield tables
+        return
+    with kind_of(side.address.scheme).compared(side.address.place, load) as tables:
+        yield tables

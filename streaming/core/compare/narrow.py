@@ -1,0 +1,70 @@
+"""From two sides of a table to the keys of the rows that differ, by few questions to each side."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from streaming.core.compare.digest import RangeDigest
+from streaming.core.compare.side import ComparedTable, parts_of
+from streaming.core.tracking.ranges import KeyRange
+
+PARTS = 32
+"""Into about so many parts a range is divided."""
+
+LEAF_ROWS = 500
+"""A range of no more rows is read row by row."""
+
+
+class DigestPair(NamedTuple):
+    """A range with its digest at both sides."""
+
+    keys: KeyRange
+    one: RangeDigest
+    other: RangeDigest
+
+    @property
+    def rows(self) -> int:
+        """How many rows the side has that has more."""
+        return max(self.one.count, self.other.count)
+
+
+def digested(one: ComparedTable, other: ComparedTable, keys: KeyRange) -> DigestPair:
+    """The range with its digests."""
+    return DigestPair(keys, *one.digests(keys, ()), *other.digests(keys, ()))
+
+
+def differing_keys(
+    one: ComparedTable,
+    other: ComparedTable,
+    whole: DigestPair,
+    parts: int = PARTS,
+    leaf_rows: int = LEAF_ROWS,
+) -> Iterator[str]:
+    """Yield the key of each row that one side lacks or has otherwise, in order of ranges.
+
+    A range that differs is divided by keys of the side that has more rows, so that no part of it
+    is large; equal parts are asked for once and never again.
+    """
+    open_ = [whole]
+    while open_:
+        pair = open_.pop()
+        if pair.one == pair.other:
+            continue
+        found = _divided(one, other, pair, parts) if pair.rows > leaf_rows else []
+        if any(part.rows >= pair.rows for part in found) or not found:
+            yield from _by_row(one, other, pair.keys)
+        else:
+            open_.extend(reversed(found))
+
+
+def _divided(
+    one: ComparedTable, other: ComparedTable, pair: DigestPair, parts: int
+) -> list[DigestPair]:
+    larger = one if pair.one.count >= pair.other.count else other
+    bounds = larger.bounds(pair.keys, -(-pair.rows // parts))
+    digests = one.digests(pair.keys, bounds), other.digests(pair.keys, bounds)
+    return [DigestPair(*each) for each in zip(parts_of(pair.keys, bounds), *digests, strict=True)]
+
+
+def _by_row(one: ComparedTable, other: ComparedTable, keys: KeyRange) -> Iterator[str]:
+    mine, theirs = one.hashes(keys), other.hashes(keys)
+    yield from (key for key in mine | theirs if mine.get(key) != theirs.get(key))

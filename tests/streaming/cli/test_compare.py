@@ -1,0 +1,169 @@
+"""`slackwater compare`: two databases, or a database and the hub; what differs is named."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from checkpoints.tables import TableName
+from connectors.sqlite.install.install import install
+from streaming.config.sources.load import load
+from tests.checkpoints.written_state import WrittenState, ruv
+from tests.harness.builders import csn
+from tests.streaming.cli.conftest import Slackwater
+
+Balances = Sequence[tuple[int, str | None]]
+
+
+@pytest.fixture
+def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replicas a and b with a table of balances; c is sent another table."""
+    path = tmp_path / "hub.toml"
+    path.write_text(
+        """
+        kafka.bootstrap_servers = "localhost:9092"
+        hub.name = "centre"
+        replicas = [
+            { name = "a", rid = 1 }, { name = "b", rid = 2 }, { name = "c", rid = 3 }
+        ]
+        tables = [
+            { name = "t", key = ["id"], columns = { id = "int64", balance = "decimal" } },
+            { name = "other", key = ["id"], columns = { id = "int64" } },
+        ]
+        agreements = [
+            { name = "to-a", consumer = "a", tables = ["t"] },
+            { name = "to-b", consumer = "b", tables = ["t"] },
+            { name = "to-c", consumer = "c", tables = ["other"] },
+        ]
+        """,
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("SLACKWATER_CONFIG", str(path))
+    return path
+
+
+def database(folder: Path, name: str, rid: int, rows: Balances) -> str:
+    """The file of an attached replica with these rows."""
+    path = folder / f"{name}.db"
+    tables = load(folder / "hub.toml").table_map()
+    with closing(sqlite3.connect(path, isolation_level=None)) as client:
+        client.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, balance TEXT)")
+        client.execute("BEGIN")
+        client.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        client.execute("COMMIT")
+        install(client, rid, [tables["t"]])
+    return str(path)
+
+
+def hub_row(state: WrittenState, batch: int, number: int, image: str) -> None:
+    """A row of the hub, as its changelog has it."""
+    row = {"table": "t", "key": f'{{"id":"{number}"}}', "image": image, "op": "insert"}
+    entry = {"batch": batch, "hub_epoch": batch, "place": 0, "kind": "change"}
+    change = {**row, **entry, "rid": 1, "csn": csn(batch, 1), "verdict": "accepted"}
+    state.append(TableName.CHANGELOG, change)
+    state.commit(batch, batch, ruv(r1=batch))
+
+
+def test_equal_replicas_are_equal(slackwater: Slackwater, tmp_path: Path) -> None:
+    """A decimal in another spelling is the same; nobody waits where nothing differs."""
+    a = database(tmp_path, "a", 1, [(1, "1.5"), (2, None)])
+    b = database(tmp_path, "b", 2, [(1, "1.50"), (2, None)])
+
+    answer = slackwater("compare", a, "b", "--database", f"b={b}", "--settle", "900")
+
+    assert answer.code == 0, answer.err
+    assert "a and b are equal: 2 rows compared" in answer.out
+
+
+def test_what_differs_is_named_with_its_columns(slackwater: Slackwater, tmp_path: Path) -> None:
+    """As text, as JSON and as a page; exit 1, and only the columns that differ."""
+    a = database(tmp_path, "a", 1, [(1, "1.5"), (2, "2"), (4, "4")])
+    b = database(tmp_path, "b", 2, [(1, "7"), (3, "3"), (4, "4")])
+    page = tmp_path / "report.html"
+
+    told = slackwater("compare", a, b, "--settle", "0", "--html", str(page))
+    answer = slackwater("compare", a, b, "--settle", "0", "--json")
+
+    assert (told.code, answer.code) == (1, 1), told.err + answer.err
+    assert "a and b differ in 3 rows of 3" in told.out
+    assert "a and b differ in 3 rows of 3" in page.read_text(encoding="utf-8")
+    assert [(row["key"], row["kind"], row["columns"]) for row in answer.facts["rows"]] == [
+        ('{"id":"1"}', "columns", ["balance"]),
+        ('{"id":"2"}', "only_first", []),
+        ('{"id":"3"}', "only_second", []),
+    ]
+    assert answer.facts["rows"][0]["second"] == {"id": "1", "balance": "7"}
+    assert answer.facts["tables"] == [
+        {
+            "table": "t",
+            "rows": {"first": 3, "second": 3},
+            "differing": 3,
+            "more_differ": False,
+            "in_flight": 0,
+        }
+    ]
+
+
+def test_a_replica_is_compared_with_the_rows_of_the_hub(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """What the hub does not know of a row is no difference."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1.5"}')
+    hub_row(state, 2, 2, '{"id":"2"}')
+    hub_row(state, 3, 3, '{"id":"3","balance":"3"}')
+    a = database(tmp_path, "a", 1, [(1, "1.5"), (2, "2"), (3, "4")])
+
+    answer = slackwater("compare", "hub", a, "--settle", "0", "--json")
+
+    assert answer.code == 1, answer.err
+    assert [(row["key"], row["columns"]) for row in answer.facts["rows"]] == [
+        ('{"id":"3"}', ["balance"])
+    ]
+    assert answer.facts["first"] == "hub"
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a", "b"), "where is the database of a? Say --database a=DSN"),
+        (("a", "b", "--database", "a"), "say NAME=DSN"),
+        (("hub", "nowhere.db"), "there is no database nowhere.db"),
+        (("hub", "hub", "--table", "u"), "do not both have table 'u': use one of other, t"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_no_answer(
+    slackwater: Slackwater, arguments: tuple[str, ...], said: str
+) -> None:
+    """Exit 1 would say that they differ."""
+    answer = slackwater("compare", *arguments)
+
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_a_database_of_another_replica_is_not_taken_for_this_one(
+    slackwater: Slackwater, tmp_path: Path
+) -> None:
+    """Two names that were mixed up would be a comparison of who is never named."""
+    b = database(tmp_path, "b", 2, [(1, "1")])
+
+    answer = slackwater("compare", "a", b, "--database", f"a={b}")
+
+    assert answer.code == 2
+    assert "is the database of b, not of a" in answer.err
+
+
+def test_tables_that_only_one_has_are_left_out_and_named(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """A replica lacks what its agreement does not send it."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    a = database(tmp_path, "a", 1, [(1, "1")])
+
+    answer = slackwater("compare", a, "hub")
+
+    assert answer.code == 0, answer.err
+    assert "not compared, because only one of them has them: other" in answer.out

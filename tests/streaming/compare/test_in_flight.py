@@ -1,0 +1,109 @@
+"""A row that is in flight is looked at again, and is left out only once it is equal."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from streaming.compare.report import ReplicaComparison, known_rows
+from streaming.compare.run import Waiting, compared_tables
+from streaming.core.compare.digest import row_hash
+from streaming.core.compare.row_text import Image, row_text
+from streaming.core.compare.side import RowsInMemory
+from streaming.core.model.table import ColumnType, Table
+from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow
+
+T = Table("t", ("k",), {"k": ColumnType.INT64, "v": ColumnType.TEXT})
+
+
+def key(number: int) -> str:
+    """The key of a row."""
+    return f'{{"k":"{number}"}}'
+
+
+@dataclass(slots=True)
+class LiveSide:
+    """Rows that may be written while they are compared."""
+
+    rows: dict[str, Image] = field(default_factory=dict)
+
+    def write(self, number: int, value: str) -> None:
+        """Write a row."""
+        self.rows[key(number)] = {"k": str(number), "v": value}
+
+    def open(self, table: Table) -> RowsInMemory:
+        """The rows as they are now, and later as they are then."""
+        hashes = {of: row_hash(row_text(table)(image)) for of, image in self.rows.items()}
+        return RowsInMemory(table, hashes, self._read)
+
+    def _read(self, keys: Collection[str]) -> dict[str, Image]:
+        return {of: self.rows[of] for of in keys if of in self.rows}
+
+
+@dataclass(slots=True)
+class FakeClock:
+    """A clock that only sleeping moves; `then`: what happens at a second."""
+
+    then: Mapping[float, Callable[[], None]]
+    now_s: float = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Move it, and let happen what happens meanwhile."""
+        before, self.now_s = self.now_s, self.now_s + seconds
+        for at_s, happens in self.then.items():
+            if before < at_s <= self.now_s:
+                happens()
+
+
+def test_only_what_became_equal_is_left_out() -> None:
+    """A row that is written again and again differs at each look, and is reported."""
+    one, other = LiveSide(), LiveSide()
+    for number in range(3):
+        one.write(number, "new")
+        other.write(number, "old")
+    clock = FakeClock({3: lambda: other.write(0, "new"), 5: lambda: one.write(1, "newer")})
+
+    waiting = Waiting(10, clock.sleep, lambda: clock.now_s)
+    (found,) = compared_tables([T], one.open, other.open, waiting)
+
+    assert [row.key for row in found.differing] == [key(1), key(2)]
+    assert found.differing[0].first == {"k": "1", "v": "newer"}
+    assert (found.in_flight, found.rows, clock.now_s) == (1, (3, 3), 10)
+
+
+def test_nobody_waits_for_what_is_equal() -> None:
+    """A comparison of equal sides takes no longer than reading them."""
+    one, clock = LiveSide(), FakeClock({})
+    one.write(1, "same")
+
+    found = compared_tables([T], one.open, one.open, Waiting(10, clock.sleep, lambda: clock.now_s))
+
+    assert (found[0].differing, clock.now_s) == ((), 0)
+
+
+def test_no_more_rows_are_looked_for_than_can_be_read() -> None:
+    """Two databases that have nothing to do with each other would fill the memory."""
+    one, clock = LiveSide(), FakeClock({})
+    for number in range(9):
+        one.write(number, "mine")
+
+    waiting = Waiting(0, clock.sleep, lambda: clock.now_s)
+    (found,) = compared_tables([T], one.open, LiveSide().open, waiting, most=4)
+    report = ReplicaComparison("a", "b", (found,), {})
+
+    assert (len(found.differing), found.is_cut) == (4, True)
+    assert report.conclusion() == "a and b differ in at least 4 rows of 9"
+
+
+def test_a_row_that_is_listed_as_differing_says_why() -> None:
+    """Who repaired it would overwrite what `conflicts` or `quarantine` still has to settle."""
+    one, clock = LiveSide(), FakeClock({})
+    one.write(1, "mine")
+    listed = DivergentRow("b", DivergenceKind.REFUSED, "t", key(1), "r2-17", "unique")
+    elsewhere = DivergentRow("c", DivergenceKind.UNCARRIED, "t", key(1), "3-1", "size")
+
+    waiting = Waiting(0, clock.sleep, lambda: clock.now_s)
+    found = compared_tables([T], one.open, LiveSide().open, waiting)
+    known = known_rows([listed, elsewhere], ["a", "b"])
+    report = ReplicaComparison("a", "b", tuple(found), known)
+
+    assert report.document()["rows"][0]["known"] == "refused at b: r2-17"
+    assert report.conclusion() == "a and b differ in 1 row of 1, 1 of them known"
