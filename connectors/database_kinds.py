@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from connectors.postgres.format_number import FORMAT as POSTGRES_FORMAT
 from connectors.sqlite.format_number import FORMAT as SQLITE_FORMAT
 
 
@@ -14,6 +15,10 @@ class RegisteredKind(NamedTuple):
 
 
 KINDS: Mapping[str, RegisteredKind] = {
-    "sqlite": RegisteredKind("connectors.sqlite.database", SQLITE_FORMAT)
+    "sqlite": RegisteredKind("connectors.sqlite.database", SQLITE_FORMAT),
+    "postgresql": RegisteredKind("connectors.postgres.database", POSTGRES_FORMAT),
 }
 """Scheme of the DSN -> the kind."""
+
+ALIASES: Mapping[str, str] = {"postgres": "postgresql"}
+"""Another scheme of a DSN -> the one in KINDS."""

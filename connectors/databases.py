@@ -1,8 +1,9 @@
 """The kinds of databases that can be replicas: each a connector, found by the scheme of a DSN.
 
-`sqlite:FILE` is one; a DSN without a scheme is a file of SQLite. Who writes a connector for another
-database registers it in connectors/database_kinds.py. Its module offers `DatabaseKind`, its store
-is that of connectors/agent/contract.py, and tests/connectors/conformance/ holds what both must do.
+`sqlite:FILE` is one, `postgresql://…` another; a DSN without a scheme is a file of SQLite. Who
+writes a connector for another database registers it in connectors/database_kinds.py. Its module
+offers `DatabaseKind`, its store is that of connectors/agent/contract.py, and
+tests/connectors/conformance/ holds what both must do.
 """
 
 import re
@@ -12,9 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from connectors.agent.attaching import InstallPlan, ReplicaKey
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
-from connectors.database_kinds import KINDS
+from connectors.database_kinds import ALIASES, KINDS
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from streaming.core.compare.side import OpenTable
@@ -30,6 +32,9 @@ class DatabaseKind(Protocol):
     `load`: the import path of a function that prepares each connection; None: none. StateError or
     ConfigError if the database cannot be used.
     """
+
+    def check_place(self, place: str) -> None:
+        """ConfigError: it names no database, holds a secret, or the driver is not installed."""
 
     def absolute(self, place: str) -> str:
         """The place as it is from any folder."""
@@ -61,8 +66,26 @@ class DatabaseKind(Protocol):
     def generated_tables(self, place: str, load: str | None) -> str:
         """The [[tables]] of a configuration for it."""
 
-    def uninstall(self, place: str, *, discards_unpublished: bool, load: str | None) -> list[str]:
-        """Remove every trace of the agent; the names of what is removed."""
+    def attach_plan(
+        self, place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    ) -> InstallPlan:
+        """What makes it a replica before its agent runs; nothing is changed."""
+
+    def attach(
+        self, place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    ) -> list[str]:
+        """Do the steps that are not done; which these were."""
+
+    def detach_plan(self, place: str, replica: str) -> InstallPlan:
+        """What removes every trace of its agent; of a database that cannot be reached too."""
+
+    def uninstall(
+        self, place: str, *, replica: str | None, discards_unpublished: bool, load: str | None
+    ) -> list[str]:
+        """Remove every trace of the agent, and look that nothing is left; what was removed.
+
+        `replica` None: as the database says.
+        """
 
     def reinit(
         self, settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path
@@ -92,9 +115,11 @@ class DatabaseKind(Protocol):
 
 
 def parse_dsn(text: str) -> DatabaseAddress:
-    """Parse a DSN; ConfigError for a scheme of which there is no connector."""
+    """Parse a DSN; ConfigError for a scheme of which there is no connector, or for its place."""
     scheme, colon, place = text.partition(":")
+    scheme = ALIASES.get(scheme, scheme)
     if colon and scheme in KINDS:
+        kind_of(scheme).check_place(place)
         return DatabaseAddress(scheme, place)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         raise ConfigError(f"there is no connector for {scheme}: use one of {', '.join(KINDS)}")

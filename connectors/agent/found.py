@@ -1,6 +1,6 @@
 """What is found in a replica's database, for a person and for whoever empties it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -49,6 +49,33 @@ class TableConstraint:
     text: str
 
 
+_CONSTRAINT_MEANS = {
+    ConstraintKind.UNIQUE: "two replicas may each accept a row with the same values; each database"
+    " then refuses the other's row, which `slackwater status` lists until one of them changes",
+    ConstraintKind.CHECK: "a database without it may accept a row that this one then refuses, and"
+    " that `slackwater status` lists until it changes; declare it at every replica",
+    ConstraintKind.FOREIGN_KEY: "the agent does not check it when it applies: a row whose parent"
+    " was deleted at another replica stays, and ON DELETE or ON UPDATE does nothing then",
+}
+
+
+def constraint_warnings(constraints: Sequence[TableConstraint]) -> list[str]:
+    """What each constraint beside the key means among replicas."""
+    return [f"table {one.table}: {one.text}: {_CONSTRAINT_MEANS[one.kind]}" for one in constraints]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPoint:
+    """Something that was checked; `to_do`: what is wrong and what to do, empty: it is in order.
+
+    `is_in_the_way`: what is wrong keeps an agent from starting; otherwise it is a warning.
+    """
+
+    what: str
+    to_do: str = ""
+    is_in_the_way: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseCheck:
     """What was found; `complaints` and `row_faults` are in the way, `warnings` are not.
@@ -57,7 +84,8 @@ class DatabaseCheck:
     published a write, since when; `saved`: how many were overwritten and are nowhere else
     (`slackwater agent saved`); `without_key`: tables that could not be configured, because nothing
     in them is unique; `to_snapshot`: tables whose rows the agent tells the
-    others when it starts; `broken_references`: rows that refer to no row, if they were looked for.
+    others when it starts; `broken_references`: rows that refer to no row, if they were looked for;
+    `points`: what was checked of a server and of the agent's rights, in order or not.
     """
 
     tables: tuple[CheckedTable, ...]
@@ -72,11 +100,13 @@ class DatabaseCheck:
     uncarried: tuple[str, ...]
     saved: int
     broken_references: tuple[str, ...] = ()
+    points: tuple[CheckedPoint, ...] = ()
 
     @property
     def is_good(self) -> bool:
         """Return whether an agent would start, and carry every row that is there."""
-        return not self.complaints and not self.row_faults and not self.uncarried
+        prevented = any(one.to_do and one.is_in_the_way for one in self.points)
+        return not (self.complaints or self.row_faults or self.uncarried or prevented)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """An agent as a process, whatever its database: settings, signals, log and exit code."""
 
+import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
-from connectors.agent.contract import ReplicaStore
+from connectors.agent.contract import ReplicaStore, StoreBusyError
 from connectors.agent.loop import run
 from connectors.agent.packet_fed import run_by_packets
 from connectors.agent.settings import AgentSettings, parse
@@ -24,6 +26,12 @@ from streaming.core.text.edited_text import edited_text
 
 OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 """Open a replica's database and lock out other agents; HubError if that fails."""
+
+BUSY_S = 90.0
+"""How long a busy database is waited for: a server may hold what a dead agent had for a minute."""
+AGAIN_S = 0.5
+
+log = logging.getLogger(__name__)
 
 
 def run_file(source: str, open_store: OpenStore) -> int:
@@ -66,7 +74,9 @@ def run_process(
     readers.changed = lambda now: _write_log(settings, options.latest, now)
     _write_log(settings, options.latest, readers.latest)
     try:
-        with open_store(settings) as store:
+        with _opened(settings, open_store, stop) as store:
+            if store is None:
+                return 0
             if settings.packets is None:
                 run(KafkaAccess(settings, options), readers, store, stop)
             else:
@@ -75,6 +85,29 @@ def run_process(
         write_failure("agent", str(error))
         return 1
     return 0
+
+
+@contextmanager
+def _opened(
+    settings: AgentSettings, open_store: OpenStore, stop: threading.Event
+) -> Iterator[ReplicaStore | None]:
+    """The open store; None: the agent was stopped while the database was busy."""
+    until_s, is_said = time.monotonic() + BUSY_S, False
+    with ExitStack() as held:
+        while not stop.is_set():
+            try:
+                store = held.enter_context(open_store(settings))
+            except StoreBusyError as error:
+                if time.monotonic() >= until_s:
+                    raise
+                if not is_said:
+                    log.warning("%s; it is waited for, %.0f s at most", error, BUSY_S)
+                is_said = True
+                stop.wait(AGAIN_S)
+            else:
+                yield store
+                return
+        yield None
 
 
 def _write_log(settings: AgentSettings, options: Mapping[str, str], readers: PortAccess) -> None:

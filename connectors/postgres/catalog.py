@@ -31,6 +31,12 @@ _UNIQUES = """SELECT x.relname, i.indisprimary, NOT i.indimmediate,
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 WHERE i.indrelid = %s AND i.indisunique ORDER BY x.relname"""
 
+_PRIMARY_KEY = """SELECT ARRAY(SELECT a.attname::text
+  FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+  WHERE place <= i.indnkeyatts ORDER BY place)
+FROM pg_index i WHERE i.indrelid = %s AND i.indisprimary"""
+
 _CONSTRAINTS = """SELECT EXISTS (SELECT 1 FROM pg_trigger
     WHERE tgrelid = %(oid)s AND NOT tgisinternal)
   OR EXISTS (SELECT 1 FROM pg_constraint
@@ -89,6 +95,12 @@ def read_table(connection: Session, table: str) -> ServerTable:
         _uniques(connection, oid),
         *map(bool, acting_and_later),
     )
+
+
+def primary_key(connection: Session, oid: int) -> tuple[str, ...]:
+    """The columns of a table's primary key; empty: there is none."""
+    row = connection.execute(_PRIMARY_KEY, (oid,)).fetchone()
+    return () if row is None else tuple(row[0])
 
 
 def _columns(connection: Session, oid: int) -> dict[str, ServerColumn]:

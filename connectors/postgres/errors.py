@@ -8,8 +8,11 @@ import psycopg
 
 from connectors.agent.contract import StoreBusyError, StoreError
 
-_BUSY = {"40001", "40P01", "55P03"}
-"""Serialization failure, deadlock, lock not available: a local transaction is in the way."""
+_BUSY = {"40001", "40P01", "55P03", "55006"}
+"""Serialization failure, deadlock, lock not available, object in use.
+
+A local transaction is in the way, or a backend that still has the slot or the origin.
+"""
 
 _CODES = {
     "23505": "unique",

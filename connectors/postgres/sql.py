@@ -14,6 +14,16 @@ def name(text: str) -> str:
     return '"' + text.replace('"', '""').replace("%", "%%") + '"'
 
 
+def literal(text: str) -> str:
+    """A text in quotes, in a statement without parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def statement(query: str) -> str:
+    """A query in which every % was doubled for parameters, as a statement without any."""
+    return query.replace("%%", "%")
+
+
 def texts(
     connection: Session, query: str, values: Mapping[str, object] | Sequence[object] = ()
 ) -> list[tuple[str | None, ...]]:

@@ -5,7 +5,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from connectors.agent.found import CheckedColumn, CheckedTable, DatabaseCheck
+from connectors.agent.found import (
+    CheckedColumn,
+    CheckedTable,
+    DatabaseCheck,
+    constraint_warnings,
+)
 from connectors.agent.images import OVERHEAD_BYTES, null_faults, too_large
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
@@ -15,7 +20,7 @@ from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.schema.catalog import Catalog, user_tables
-from connectors.sqlite.schema.inspection import constraint_warnings, inspect, is_captured
+from connectors.sqlite.schema.inspection import inspect, is_captured
 from connectors.sqlite.schema.references import broken_references
 from connectors.sqlite.schema.user_triggers import user_triggers
 from connectors.sqlite.values.columns import STORED_AS

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows
+from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
+from connectors.agent.found import CheckedPoint, DatabaseCheck, IsKnown, KnownOwn, Rows
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
@@ -42,6 +43,10 @@ DECLARED = {
     ColumnType.TIMESTAMP: "TEXT",
 }
 """The declared type of a column, which keeps every value of its type exactly."""
+
+
+def check_place(place: str) -> None:
+    """Any place may name a file."""
 
 
 def absolute(place: str) -> str:
@@ -107,8 +112,41 @@ def generated_tables(place: str, load: str | None) -> str:
     return generate.generated_tables(Path(place), prepare_of(load))
 
 
-def uninstall(place: str, *, discards_unpublished: bool, load: str | None) -> list[str]:
+def attach_plan(
+    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+) -> InstallPlan:
+    """Nothing: its agent makes the file a replica when it starts, if nothing is in the way."""
+    shared = rows_are_shared
+    found = check_database(Path(place), tables, rows_are_shared=shared)
+    note = (
+        f"the agent of {replica.name} makes the file a replica when it starts: run"
+        " `slackwater agent`"
+    )
+    points = [CheckedPoint(f"the file {place}", one) for one in found.complaints]
+    return InstallPlan((), tuple(points), (note,))
+
+
+def attach(
+    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+) -> list[str]:
+    """Do nothing, for the agent does it."""
+    del place, replica, tables, rows_are_shared
+    return []
+
+
+def detach_plan(place: str, replica: str) -> InstallPlan:
+    """One step, of which SQL is not all."""
+    del replica
+    return InstallPlan(
+        (InstallStep(f"triggers, tables and lock file of the agent of {place}", ()),)
+    )
+
+
+def uninstall(
+    place: str, *, replica: str | None, discards_unpublished: bool, load: str | None
+) -> list[str]:
     """Remove every trace of the agent from the file."""
+    del replica
     prepare = prepare_of(load)
     return removal.uninstall(
         Path(place), discards_unpublished=discards_unpublished, prepare=prepare

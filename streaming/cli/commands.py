@@ -118,6 +118,12 @@ _SENTENCES = {
     "streaming.cli.order.chepoch:recoverpacket": (
         "Set the row of a replica to what it was before a time, so that all since is sent again."
     ),
+    "streaming.cli.start.attach:attach": (
+        "Make a database a replica, for its agent to start; print first what that does."
+    ),
+    "streaming.cli.start.attach:detach": (
+        "Remove every trace of an agent from a database, and look that nothing is left."
+    ),
     "streaming.cli.start.agent:app": "Run the agent of one replica until SIGTERM or Ctrl-C.",
     "streaming.cli.look.conflicts:app": "Changes that lost, and refused rows.",
     "streaming.cli.repair.quarantine:app": "Records the hub could not process.",
@@ -136,6 +142,6 @@ PURPOSES = {
     "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
     "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
-    "The installation": ("setup", "acls", "backup", "restore"),
+    "The installation": ("setup", "acls", "attach", "detach", "backup", "restore"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

@@ -1,7 +1,8 @@
-"""The schema `slackwater`: the position, and up to where the log is published.
+"""The schema `slackwater`: the position, up to where the log is published, what was attached.
 
-Both tables have one row and are in no publication. The position is written in the transaction that
-applies a batch; the capture row when the topic is known to hold what the log has up to it.
+Its tables are in no publication, and most of them have one row. The position is written in the
+transaction that applies a batch; the capture row when the topic is known to hold what the log has
+up to it.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,17 @@ SCHEMA = "slackwater"
 
 DDL = (
     "CREATE SCHEMA IF NOT EXISTS slackwater",
+    """CREATE TABLE IF NOT EXISTS slackwater.attachment (
+  id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+  format integer NOT NULL,  -- of these tables
+  replica text NOT NULL,
+  server_name text NOT NULL  -- of the slot and of the origin
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.identity (
+  "table" text PRIMARY KEY,  -- with its schema, as SQL has it
+  identity "char" NOT NULL,  -- pg_class.relreplident before it was attached
+  index text  -- of REPLICA IDENTITY USING INDEX
+)""",
     """CREATE TABLE IF NOT EXISTS slackwater.position (
   id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
   rid integer NOT NULL,
@@ -112,8 +124,8 @@ def read_position(connection: Session, *, locks: bool = False) -> StoredPosition
         row = cursor.execute(query.encode()).fetchone()
     if row is None:
         raise StateError(
-            "slackwater.position is empty: the agent's own row was deleted; empty this replica with"
-            " `slackwater reinit`, which fills it from the hub"
+            "slackwater.position is empty: the agent's own row was deleted; detach the database"
+            " (`slackwater detach`), empty its tables and attach it anew: the hub fills it"
         )
     position = Position(
         row["session"],

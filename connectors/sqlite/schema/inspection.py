@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from connectors.agent.found import ConstraintKind, TableConstraint
+from connectors.agent.found import TableConstraint
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import (
     CAPTURE_VIEW,
@@ -186,21 +186,6 @@ def warnings_of(catalog: Catalog, table: Table) -> list[str]:
         " NOT NULL"
     )
     return [*unknown, *([nulls] if catalog.has_null_keys else [])]
-
-
-_CONSTRAINT_MEANS = {
-    ConstraintKind.UNIQUE: "two replicas may each accept a row with the same values; each database"
-    " then refuses the other's row, which `slackwater status` lists until one of them changes",
-    ConstraintKind.CHECK: "a database without it may accept a row that this one then refuses, and"
-    " that `slackwater status` lists until it changes; declare it at every replica",
-    ConstraintKind.FOREIGN_KEY: "the agent does not check it when it applies: a row whose parent"
-    " was deleted at another replica stays, and ON DELETE or ON UPDATE does nothing then",
-}
-
-
-def constraint_warnings(constraints: Sequence[TableConstraint]) -> list[str]:
-    """What each constraint beside the key means among replicas."""
-    return [f"table {one.table}: {one.text}: {_CONSTRAINT_MEANS[one.kind]}" for one in constraints]
 
 
 def constraint_summaries(constraints: Sequence[TableConstraint]) -> list[str]:

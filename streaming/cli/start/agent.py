@@ -35,9 +35,9 @@ Database = Annotated[
     DatabaseAddress,
     typer.Option(
         "--database",
-        metavar="FILE",
+        metavar="DSN",
         parser=parse_dsn,
-        help="The database: a file of SQLite, or its DSN, sqlite:FILE.",
+        help="The database: postgresql://USER@HOST:PORT/NAME, or a file of SQLite.",
     ),
 ]
 Replica = Annotated[str, typer.Option("--replica", help="The replica's name in the configuration.")]
@@ -125,7 +125,7 @@ def agent(
     *,
     database: Annotated[
         DatabaseAddress | None,
-        typer.Option(metavar="FILE", parser=parse_dsn, help="The database, or its DSN."),
+        typer.Option(metavar="DSN", parser=parse_dsn, help="The database: its DSN, or a file."),
     ] = None,
     replica: Replica = "",
     config: ConfigPath = DEFAULT_CONFIG,
@@ -147,7 +147,7 @@ def agent(
     if context.invoked_subcommand is not None:
         return
     if database is None or not replica:
-        raise ConfigError("give --replica NAME and --database FILE (see `slackwater agent --help`)")
+        raise ConfigError("give --replica NAME and --database DSN (see `slackwater agent --help`)")
     if packets is None and (outbox is not None or again):
         raise ConfigError("--outbox and --again go with --packets FOLDER")
     needs_kafka = packets is None
@@ -250,7 +250,9 @@ def uninstall(
 ) -> None:
     """Remove every trace of the agent from a database; no agent may run on it."""
     kind, place = kind_of(database.scheme), database.place
-    removed = kind.uninstall(place, discards_unpublished=discard_unpublished, load=load_)
+    removed = kind.uninstall(
+        place, replica=None, discards_unpublished=discard_unpublished, load=load_
+    )
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
     write_line(f"{place}: {done}")
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import psycopg
 
+from connectors.agent.attaching import ReplicaKey
 from connectors.agent.contract import ReplicaStore
 from connectors.postgres.install.attach import attach
 from connectors.postgres.store import PostgresStore
@@ -29,7 +30,7 @@ class PostgresDatabase:
         """The database as an agent opens it."""
         if not self._is_attached:
             with psycopg.connect(self.dsn, autocommit=True) as session:
-                attach(session, RID, REPLICA, [ITEMS])
+                attach(session, ReplicaKey(REPLICA, RID), [ITEMS])
             self._is_attached = True
         if self._opened is not None:
             self._opened.close()

@@ -64,5 +64,5 @@ def test_an_installation_that_is_repeated_keeps_what_is_there(session: Session) 
 
 def test_a_position_that_is_gone_is_an_error(session: Session) -> None:
     """A new one in its place would hide that the rows are not those of the hub."""
-    with pytest.raises(StateError, match="reinit"):
+    with pytest.raises(StateError, match="slackwater detach"):
         read_position(session)

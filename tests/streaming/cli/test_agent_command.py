@@ -85,4 +85,4 @@ def test_an_agent_without_its_options_is_a_wrong_usage(slackwater: Slackwater) -
     answer = slackwater("agent", "--replica", "a")
 
     assert answer.code == 2
-    assert "give --replica NAME and --database FILE" in answer.err
+    assert "give --replica NAME and --database DSN" in answer.err

@@ -10,6 +10,7 @@ import pytest
 
 from checkpoints import format_number
 from connectors import jars
+from connectors.postgres.format_number import FORMAT as POSTGRES_FORMAT
 from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
 from streaming.cli.commands import COMMANDS, PURPOSES
 from streaming.core.records.record import WIRE_VERSIONS
@@ -188,7 +189,7 @@ def test_version_names_what_decides_who_works_together(slackwater: Slackwater) -
         ),
         (
             f"wire {WIRE_VERSIONS[0]}, state format {format_number.FORMAT}, "
-            f"database format sqlite {DATABASE_FORMAT}"
+            f"database format sqlite {DATABASE_FORMAT}, postgresql {POSTGRES_FORMAT}"
         ),
     ]
 

@@ -1,0 +1,48 @@
+"""What attaching a database does, and detaching it: for a person, before it is done."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from connectors.agent.found import CheckedPoint
+
+
+class ReplicaKey(NamedTuple):
+    """A replica as the configuration has it."""
+
+    name: str
+    rid: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstallStep:
+    """A step, and what does it, as statements of the database; none: it is done already."""
+
+    what: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstallPlan:
+    """The steps in order; `points`: what was checked; `notes`: what to know, or to do besides.
+
+    It can be carried out if no point is in the way.
+    """
+
+    steps: tuple[InstallStep, ...]
+    points: tuple[CheckedPoint, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def in_the_way(self) -> tuple[str, ...]:
+        """Why it cannot be carried out, each with what to do."""
+        return tuple(one.to_do for one in self.points if one.to_do and one.is_in_the_way)
+
+    @property
+    def script(self) -> str:
+        """The statements, each ended, with the steps as comments; nothing of what is done."""
+        parts = [
+            f"-- {step.what}\n" + "".join(f"{one};\n" for one in step.statements)
+            for step in self.steps
+            if step.statements
+        ]
+        return "\n".join(parts)

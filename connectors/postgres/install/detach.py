@@ -1,0 +1,120 @@
+"""Makes a replica an ordinary database again: each step of attaching is taken back, in reverse.
+
+The slot goes first, because behind it the server keeps its log. Each step is found to be done, so
+who was interrupted goes on.
+"""
+
+from collections.abc import Iterator
+
+from connectors.agent.attaching import InstallStep
+from connectors.postgres.install.attach import carry_out
+from connectors.postgres.install.attachment import read_attachment
+from connectors.postgres.install.system import read_capture
+from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.sql import Session, literal, name, statement
+from streaming.core.model.errors import StateError
+from streaming.core.text.wording import as_count
+
+_WRITTEN = """WITH log AS (SELECT lsn, xid, get_byte(data, 0) AS kind, data
+  FROM pg_logical_slot_peek_binary_changes(%(slot)s, NULL, NULL,
+    'proto_version', '1', 'publication_names', %(publication)s)),
+ended AS (SELECT xid FROM log WHERE kind = ascii('C') AND lsn > %(lsn)s::pg_lsn),
+applied AS (SELECT xid FROM log
+  WHERE kind = ascii('O') AND position(convert_to(%(slot)s, 'UTF8') IN data) > 0)
+SELECT count(*) FROM log WHERE kind IN (ascii('I'), ascii('U'), ascii('D'), ascii('T'))
+  AND xid IN (SELECT xid FROM ended) AND xid NOT IN (SELECT xid FROM applied)"""
+
+_LEFT = """SELECT 'replication slot ' || slot_name FROM pg_replication_slots
+  WHERE slot_name = %(name)s
+UNION ALL SELECT 'publication ' || pubname FROM pg_publication WHERE pubname = %(publication)s
+UNION ALL SELECT 'replication origin ' || roname FROM pg_replication_origin
+  WHERE roname = %(name)s
+UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname = 'slackwater'"""
+
+
+def check_published(session: Session) -> None:
+    """StateError: the log has changes that are not known to be in the topic, or an agent runs."""
+    if read_attachment(session) is None:
+        return
+    capture = read_capture(session)
+    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+    found = None if capture is None else session.execute(query, (capture.slot,)).fetchone()
+    if capture is None or found is None:
+        return
+    if found[0] is not None:
+        raise StateError(
+            f"an agent runs: pid {found[0]} of the server reads slot {capture.slot}; stop it first"
+        )
+    values = {"slot": capture.slot, "publication": PUBLICATION, "lsn": capture.lsn}
+    (count,) = session.execute(_WRITTEN, values).fetchone() or (0,)
+    if count:
+        raise StateError(
+            f"not published yet: {as_count(count, 'change')}, and no other replica would ever get"
+            " them: run the agent until they are, or confirm with --discard-unpublished"
+        )
+
+
+def detach_steps(session: Session, replica: str | None) -> list[InstallStep]:
+    """What is there to be removed; `replica` None: as the database says."""
+    found = read_attachment(session)
+    names = {found.server_name} if found is not None else set[str]()
+    if replica is not None:
+        names.add(server_name(session.info.dbname, replica))
+    return [step for one in sorted(names) for step in _named(session, one)] + [*_rest(session)]
+
+
+def _named(session: Session, one: str) -> Iterator[InstallStep]:
+    """Slot and origin, which are of the whole server."""
+    query = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s"
+    if session.execute(query, (one,)).fetchone() is not None:
+        drop = f"SELECT pg_drop_replication_slot({literal(one)})"
+        yield InstallStep(f"replication slot {one}", (drop,))
+    query = "SELECT 1 FROM pg_replication_origin WHERE roname = %s"
+    if session.execute(query, (one,)).fetchone() is not None:
+        drop = f"SELECT pg_replication_origin_drop({literal(one)})"
+        yield InstallStep(f"replication origin {one}", (drop,))
+
+
+def _rest(session: Session) -> Iterator[InstallStep]:
+    query = "SELECT 1 FROM pg_publication WHERE pubname = %s"
+    if session.execute(query, (PUBLICATION,)).fetchone() is not None:
+        yield InstallStep(f"publication {PUBLICATION}", (f"DROP PUBLICATION {PUBLICATION}",))
+    yield from _identities(session)
+    if session.execute("SELECT to_regnamespace('slackwater')").fetchone() != (None,):
+        yield InstallStep("schema slackwater", ("DROP SCHEMA slackwater CASCADE",))
+
+
+def _identities(session: Session) -> Iterator[InstallStep]:
+    """The identity of each table as it was; of a table that is gone none."""
+    there = session.execute("SELECT to_regclass('slackwater.identity')").fetchone()
+    if there == (None,):
+        return
+    rows = session.execute(
+        'SELECT i."table", i.identity::text, i.index FROM slackwater.identity i'
+        ' JOIN pg_class c ON c.oid = to_regclass(i."table")'
+        " WHERE c.relreplident <> i.identity ORDER BY 1"
+    ).fetchall()
+    for table, identity, index in rows:
+        was = {"d": "DEFAULT", "n": "NOTHING", "f": "FULL"}.get(identity)
+        before = was or f"USING INDEX {statement(name(index))}"
+        what = f"REPLICA IDENTITY FULL of table {table}, which is {before} again"
+        yield InstallStep(what, (f"ALTER TABLE {table} REPLICA IDENTITY {before}",))
+
+
+def detach(session: Session, replica: str | None) -> list[str]:
+    """Remove what there is; returns what that was. StateError: something is left."""
+    steps = detach_steps(session, replica)
+    names = [server_name(session.info.dbname, replica)] if replica is not None else []
+    found = read_attachment(session)
+    names += [found.server_name] if found is not None else []
+    done = carry_out(session, steps, "detach")
+    left = [text for one in names for text in what_is_left(session, one)]
+    if left:
+        raise StateError(f"still there: {', '.join(left)}: detach again")
+    return done
+
+
+def what_is_left(session: Session, name_: str) -> list[str]:
+    """What of an agent the server still has, by its catalogs; `name_`: of slot and origin."""
+    rows = session.execute(_LEFT, {"name": name_, "publication": PUBLICATION}).fetchall()
+    return [row[0] for row in rows]

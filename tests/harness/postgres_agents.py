@@ -1,0 +1,64 @@
+"""Real agents of PostgreSQL databases, and clients that know nothing of them."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from tests.harness.hub_process import TIMEOUT_S
+from tests.harness.site import Site
+
+CREATE = "CREATE TABLE t (k text PRIMARY KEY, v text)"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSite:
+    """A database of a server; `conninfo`: of the server, without a database."""
+
+    conninfo: str
+    name: str
+
+    @property
+    def dsn(self) -> str:
+        """The address as people give it to a command."""
+        parts = dict(part.split("=") for part in self.conninfo.split())
+        return f"postgresql://{parts['user']}@{parts['host']}:{parts['port']}/{self.name}"
+
+    def create(self, statement: str = CREATE) -> None:
+        """Make the database with its table."""
+        with psycopg.connect(f"{self.conninfo} dbname=postgres", autocommit=True) as client:
+            client.execute(f"CREATE DATABASE {self.name}".encode())
+        self.execute(statement)
+
+    def execute(self, statement: str, *values: str) -> None:
+        """Run a statement as any client would."""
+        with psycopg.connect(self.dsn, autocommit=True) as client:
+            client.execute(statement.encode(), values)
+
+    def rows(self) -> dict[str, str]:
+        """What the table holds."""
+        with psycopg.connect(self.dsn) as client:
+            return dict(client.execute("SELECT k, v FROM t").fetchall())
+
+
+@contextmanager
+def agent_of(at: Site, name: str, dsn: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A replica's agent at work; it ends in order with the block."""
+    one = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "streaming.cli.main", "agent", "--config", str(at.file)),
+            *("--replica", name, "--database", dsn),
+            *arguments,
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield one
+    finally:
+        one.terminate()
+        _, errors = one.communicate(timeout=TIMEOUT_S)
+    assert one.returncode == 0, errors
