@@ -5,6 +5,7 @@ Who only asks for names needs no driver, so nothing that imports it is imported 
 # ruff: noqa: PLC0415 as said above
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from connectors.agent.attaching import InstallPlan, ReplicaKey
@@ -13,6 +14,7 @@ from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import LiveOptions
 from connectors.live_value import LiveAccess
 from connectors.postgres.names import MAX_BYTES
+from streaming.core.compare.side import OpenTable
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
@@ -197,6 +199,15 @@ def forget_saved(place: str, last: int) -> int:
     """Forget none."""
     del place, last
     return 0
+
+
+def compared(place: str, load: str | None) -> AbstractContextManager[OpenTable]:
+    """What opens its tables for a comparison; `load` is for the other side, if that is SQLite."""
+    from connectors.postgres.compare import rows
+    from connectors.postgres.dsn import dsn_of
+
+    del load
+    return rows.compared(dsn_of(place))
 
 
 def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int:

@@ -1,0 +1,134 @@
+"""The rows of a table in PostgreSQL for a comparison; the server computes the digests.
+
+A text in an encoding other than UTF-8 has other bytes and another order there: such a database is
+read as a whole, and ordered here.
+"""
+# ruff: noqa: S608 every name is quoted, every expression is our own
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import orjson
+import psycopg
+
+from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.compare.text_sql import bound_sql, key_sql, order_sql, row_sql
+from connectors.postgres.connection import connected
+from connectors.postgres.sql import Session, name, texts
+from connectors.postgres.values.image import image
+from connectors.postgres.values.text import server_text
+from streaming.core.compare.digest import LANE, RangeDigest, RowHash, hash_of
+from streaming.core.compare.row_text import Image
+from streaming.core.compare.side import ComparedTable, Images, OpenTable, RowsInMemory
+from streaming.core.model.errors import WireError
+from streaming.core.model.table import Table
+from streaming.core.tracking.ranges import KeyRange
+
+UTF_8 = "UTF8"
+"""The usual encoding of a database."""
+
+_LANES = "('x' || substr(m, 1, 16))::bit(64)::bigint", "('x' || substr(m, 17))::bit(64)::bigint"
+"""The halves of an MD5 in hexadecimal digits, as SQL has 64 bits: with a sign."""
+
+
+@contextmanager
+def compared(dsn: str) -> Iterator[OpenTable]:
+    """What opens the tables of a database for a comparison; StoreError: it cannot be read."""
+    with connected(dsn) as session:
+        session.execute("SET default_transaction_read_only = on")
+        session.execute("SET jit = off")  # it costs more than it saves: half of the rows/s
+        yield lambda table: opened(session, table)
+
+
+def opened(session: Session, table: Table) -> ComparedTable:
+    """The rows of a table for a comparison; ConfigError: there is no such table."""
+    side = PostgresRows(session, table, read_table(session, table.name))
+    if session.info.parameter_status("server_encoding") == UTF_8:
+        return side
+    return RowsInMemory(table, side.hashes(KeyRange(table.name)), side.images)
+
+
+class PostgresRows:
+    """The rows of a table in a server."""
+
+    def __init__(self, session: Session, table: Table, server: ServerTable) -> None:
+        self._session, self._table, self._server = session, table, server
+        self._row, self._key = row_sql(table, server, "t"), key_sql(table, server, "t")
+        self._order = ", ".join(order_sql(table, server, "t"))
+
+    @property
+    def images(self) -> Images:
+        """Reads the rows of some keys."""
+        return self._images
+
+    def digests(self, keys: KeyRange, bounds: Sequence[str]) -> list[RangeDigest]:
+        """The digest of each part of a range, by one query."""
+        values = [value for bound in bounds for value in self._texts_of(bound)]
+        when = [
+            f"WHEN ({self._order}) <= ({bound_sql(self._table, self._server)}) THEN {place}"
+            for place, _ in enumerate(bounds)
+        ]
+        part = f"CASE {' '.join(when)} ELSE {len(bounds)} END" if when else "0"
+        where, more = self._where(keys)
+        high, low = _LANES
+        # OFFSET 0: the server would otherwise compute a hash once for each of its halves
+        query = (
+            f"SELECT part, count(*), sum({high}), sum({low}) FROM (SELECT {part} AS part,"
+            f" md5({self._row}) AS m FROM {self._server.sql} t WHERE {where} OFFSET 0) x"
+            " GROUP BY part"
+        )
+        found = [RangeDigest() for _ in range(len(bounds) + 1)]
+        for place, count, *sums in self._session.execute(query.encode(), [*values, *more]):
+            found[place] = RangeDigest(count, *(int(one) % LANE for one in sums))
+        return found
+
+    def bounds(self, keys: KeyRange, every: int) -> list[str]:
+        """Each so many-th key of a range."""
+        where, values = self._where(keys)
+        names = ", ".join(f"t.{name(column)}" for column in self._table.key)
+        numbered = (
+            f"SELECT {names}, row_number() OVER (ORDER BY {self._order}) AS n"
+            f" FROM {self._server.sql} t WHERE {where}"
+        )
+        query = f"SELECT {self._key} FROM ({numbered}) t WHERE n %% %s = 0 ORDER BY n"
+        return [key for (key,) in self._session.execute(query.encode(), [*values, every])]
+
+    def hashes(self, keys: KeyRange) -> dict[str, RowHash]:
+        """The rows of a range, by key."""
+        where, values = self._where(keys)
+        query = f"SELECT {self._key}, {self._row} FROM {self._server.sql} t WHERE {where}"
+        found = self._session.execute(query.encode(), values)
+        return {key: hash_of(text.encode()) for key, text in found}
+
+    def _images(self, keys: Collection[str]) -> dict[str, Image]:
+        return {key: found for key in keys if (found := self._image(key)) is not None}
+
+    def _image(self, key: str) -> Image | None:
+        """The row of a key; one that the columns cannot hold has none."""
+        columns = self._table.columns
+        query = (
+            f"SELECT {', '.join(f't.{name(column)}' for column in columns)}"
+            f" FROM {self._server.sql} t"
+            f" WHERE ({self._order}) = ({bound_sql(self._table, self._server)})"
+        )
+        try:
+            rows = texts(self._session, query, self._texts_of(key))
+        except (WireError, psycopg.DataError):
+            return None
+        for row in rows:
+            found: Image = orjson.loads(image(columns, dict(zip(columns, row, strict=True))).text)
+            return found
+        return None
+
+    def _where(self, keys: KeyRange) -> tuple[str, list[str | None]]:
+        """The condition that a row is in the range, with its values."""
+        found, values = ["true"], list[str | None]()
+        for sign, bound in ((">", keys.after), ("<=", keys.to)):
+            if bound is not None:
+                found.append(f"({self._order}) {sign} ({bound_sql(self._table, self._server)})")
+                values += self._texts_of(bound)
+        return " AND ".join(found), values
+
+    def _texts_of(self, key: str) -> list[str | None]:
+        values = orjson.loads(key)
+        return [server_text(values[one], self._table.columns[one]) for one in self._table.key]
