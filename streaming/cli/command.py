@@ -44,6 +44,14 @@ def queued_text(command: CommandName, name: str | None, number: int) -> str:
     return f"{command} {name}: command {number}; a running hub executes it with its next batch"
 
 
+def appended(
+    reader: Reader, command: CommandName, arguments: Collection[str], seen: int
+) -> list[int]:
+    """Append one command for each argument; their numbers, in order."""
+    numbers = _numbers(reader, command, list(dict.fromkeys(arguments)), seen)
+    return [numbers[one] for one in arguments]
+
+
 def append_anew(reader: Reader, command: CommandName, argument: str) -> None:
     """Append the command though it is queued already: one in between has undone it."""
     given = {"command": command.value, "argument": argument, "at": now()}

@@ -30,10 +30,11 @@ def _opened(config: Config, table: Table) -> ComparedTable:
         for part in _rows(config, table, None).select(["key", "image"]).to_batches()
         for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
     }
-    return RowsInMemory(table, hashes, lambda keys: _images(config, table, keys))
+    return RowsInMemory(table, hashes, lambda keys: images_of(config, table, keys))
 
 
-def _images(config: Config, table: Table, keys: Collection[str]) -> dict[str, Image]:
+def images_of(config: Config, table: Table, keys: Collection[str]) -> dict[str, Image]:
+    """The hub's rows of these keys, as the last commit has them."""
     found = _rows(config, table, list(keys)) if keys else None
     rows = found.to_pylist() if found else []
     return {row["key"]: orjson.loads(row["image"]) for row in rows}

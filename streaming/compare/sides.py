@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
+from streaming.compare.repair import RepairSide
 from streaming.config.config import Config
 from streaming.core.compare.side import OpenTable
 from streaming.core.model.errors import ConfigError, QuestionError, StateError
@@ -77,6 +78,17 @@ def databases_named(texts: list[str]) -> dict[str, str]:
             raise ConfigError(f"--database {text}: say NAME=DSN, with the name of a replica")
         found[name] = dsn
     return found
+
+
+def repair_side(config: Config, side: ComparedSide) -> RepairSide:
+    """The side as it can be repaired."""
+    if side.replica is None:
+        return RepairSide(side.name, None, is_hub=side.address is None)
+    replica = config.replica(side.replica)
+    own = [one for one in config.agreements if one.consumer == side.replica]
+    receives = config.tables_of(own[0]) if own else frozenset[str]()
+    writes = config.writes_of(replica)
+    return RepairSide(side.name, replica.rid, receives=receives, writes=writes)
 
 
 @contextmanager

@@ -13,10 +13,11 @@ from streaming.core.model.command import (
     CommandName,
     parse_resync_order,
     parse_row_order,
+    parse_row_repair,
 )
 from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
-from streaming.operator import release, resolve
+from streaming.operator import prefer, release, resolve
 from streaming.operator.hub_changes import HubChangeWriter
 from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
 from streaming.operator.resolve import Resolved
@@ -49,7 +50,7 @@ def carry_out(
 
     1. `abort` ends open transactions, `retry` and `resume` send refused rows again.
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
-    3. `accept` and `override` act on conflicts.
+    3. `accept` and `override` act on conflicts, `repair` and `prefer` on rows that were compared.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
        brings a consumer what it lacks, `pause` sends it nothing more, `chepoch` sets from where it
        is sent to, `export` makes a packet of what it was not sent.
@@ -57,7 +58,8 @@ def carry_out(
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
-    quarantined, conflicts, nudged = list[Command](), list[Command](), False
+    quarantined, conflicts, preferred = list[Command](), list[Command](), list[Command]()
+    nudged = False
     behind = {topics[topic]: n - 1 for topic, n in plan.offsets_from.items() if topic in topics}
     for command in plan.commands:
         match command.name:
@@ -84,6 +86,10 @@ def carry_out(
                 orders.change_row(intake, parse_row_order(command.argument or ""))
             case CommandName.EXPORT:
                 orders.export(intake, command.argument or "")
+            case CommandName.REPAIR:
+                orders.repair(intake, parse_row_repair(command.argument or ""), behind)
+            case CommandName.PREFER:
+                preferred.append(command)
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
@@ -97,6 +103,7 @@ def carry_out(
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     released = release.act(store, quarantined, writer, revalidate, originals, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
+    intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
     return CommandEffects(released, resolved, nudged)
 
 

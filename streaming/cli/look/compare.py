@@ -2,13 +2,25 @@
 
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from checkpoints.reading.reader import open_state
+from streaming.cli.appends import appends
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, reader_if_any
+from streaming.cli.look.repairing import (
+    RepairChoice,
+    RepairOrder,
+    RowRepairs,
+    planned_repairs,
+    repair_choice,
+    show_repair,
+    user_name,
+)
 from streaming.compare.report import ReplicaComparison, known_rows
 from streaming.compare.run import Waiting, compared_tables
 from streaming.compare.sides import (
@@ -19,6 +31,7 @@ from streaming.compare.sides import (
 )
 from streaming.config.config import Config
 from streaming.config.sources.load import load
+from streaming.core.model.command import CommandName
 from streaming.core.model.errors import QuestionError, StateError
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.divergent import divergent_rows
@@ -67,8 +80,28 @@ Load = Annotated[
         help="As `slackwater agent` takes it: what the schema of a database needs.",
     ),
 ]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Show what would set the rows right; --yes does it.")
+]
+Source = Annotated[
+    str | None,
+    typer.Option("--source", metavar="A|B", help="With --repair: the side whose rows are right."),
+]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option("--key", help='With --repair and one --table: only this key, like {"id":"1"}.'),
+]
+Everything = Annotated[bool, typer.Option("--all", help="With --repair: every row that differs.")]
+Yes = Annotated[bool, typer.Option("--yes", help="With --repair: do it.")]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="With --repair --yes: why, for the record.")
+]
+By = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Who orders it; by default who runs this.")
+]
 
 
+@appends(CommandName.REPAIR, CommandName.PREFER, when="with --repair and --yes")
 def compare(
     first: First,
     second: Second,
@@ -81,26 +114,67 @@ def compare(
     as_json: AsJson = False,
     html: HtmlFile = None,
     limit: AtMost = 100,
+    repair: Repair = False,
+    source: Source = None,
+    key: Keys = None,
+    everything: Everything = False,
+    yes: Yes = False,
+    why: Why = "",
+    by: By = "",
 ) -> None:
     """Compare the rows of two replicas, or of a replica and the hub; exit 0 if they are equal.
 
     Digests of key ranges are computed inside each database, and those that differ are narrowed
     down to rows. A row that differs is looked at again until --settle has passed, and is left out
     only if it has become equal. Exit 1 if rows differ. Nothing is written to either side.
+
+    With --repair the rows of --source are right: the hub sends them to the other side, or makes
+    changes of its own of them. Choose by --table, by --table and --key, or --all. Without --yes it
+    only says what would be done; with it, who ordered it and why is recorded.
     """
     with cannot_say():
         configured = load(config)
         databases = databases_named(database or [])
         sides = tuple(side_named(configured, text, databases) for text in (first, second))
+        choice = None
+        if repair:
+            choice = repair_choice(
+                (sides[0], sides[1]),
+                (first, second),
+                source,
+                table or [],
+                key or [],
+                is_all=everything,
+                order=RepairOrder(by or user_name(), why, yes),
+            )
         found = _compared(configured, (sides[0], sides[1]), table or [], settle, load_)
+        repaired = None if choice is None else _repaired(configured, found, choice)
     if html is not None:
         write_file(html, found.page())
     if as_json:
-        write_json(found.document())
+        write_json(found.document() | (repaired.document() if repaired else {}))
     else:
         _show(found, limit)
-    if not found.is_equal:
+        if repaired is not None:
+            show_repair(repaired, limit)
+    if not (found.is_equal or (repaired is not None and repaired.is_ordered)):
         raise typer.Exit(ExitCode.NO)
+
+
+def _repaired(config: Config, found: ReplicaComparison, choice: RepairChoice) -> RowRepairs:
+    """What would be done; with --yes it is ordered."""
+    reader = open_state(config.hub.state)
+    planned = planned_repairs(config, reader, found, choice)
+    if not choice.order.is_given:
+        return planned
+    from streaming.cli.command import appended  # noqa: PLC0415  # a question does without
+
+    numbers = [
+        number
+        for command in (CommandName.REPAIR, CommandName.PREFER)
+        for number in appended(reader, command, planned.texts(command), planned.seen)
+    ]
+    return replace(planned, numbers=tuple(numbers))
 
 
 def _compared(

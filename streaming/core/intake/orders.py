@@ -12,7 +12,7 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder
+from streaming.core.model.command import ResyncOrder, RowOrder, RowRepair
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.statuses import (
@@ -22,7 +22,7 @@ from streaming.core.model.statuses import (
     Stop,
     StopReason,
 )
-from streaming.core.records.arrival import AbortTransaction
+from streaming.core.records.arrival import COMPARED, AbortTransaction
 from streaming.core.records.record import Reason
 from streaming.core.tracking.resync import CoveredPosition
 
@@ -51,6 +51,19 @@ def refresh_dropped(
     """Take a change back at its origin that an operator dropped; before any record."""
     if intake.topology.agreement_of(rid) is not None:
         intake.repair_behind(rid, row, behind.get(rid, ALL_OFFSETS), reason)
+
+
+def repair(intake: Intake, order: RowRepair, behind: Mapping[int, int]) -> None:
+    """Send a row to a replica that has it otherwise; before any record.
+
+    What that replica has written there, and the hub has not read, is concurrent with it.
+    """
+    if not intake.topology.sees(order.rid, order.table):
+        intake.counts["unknown_repairs"] += 1
+        return
+    row = order.table, order.key
+    intake.repair_behind(order.rid, row, behind.get(order.rid, ALL_OFFSETS), COMPARED)
+    intake.counts["repaired"] += 1
 
 
 def resume(intake: Intake, name: str) -> None:

@@ -1,7 +1,7 @@
 """Operator commands: the CLI appends them, the hub carries them out."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 
@@ -39,6 +39,10 @@ class CommandName(StrEnum):
     """set the row of a consumer in the matrix, from which it is sent to; a RowOrder as text"""
     EXPORT = "export"
     """export a packet at once; the name of an agreement whose consumer is sent packets"""
+    REPAIR = "repair"
+    """send the hub's row to a replica that has it otherwise; a RowRepair as text"""
+    PREFER = "prefer"
+    """let a replica's row stand for everybody, by a change of the hub; a RowRepair as text"""
     PIN = "pin"
     """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
     UNPIN = "unpin"
@@ -84,6 +88,32 @@ def parse_row_order(text: str) -> RowOrder:
     """Parse the argument of a command that `RowOrder.text` made."""
     agreement, hub_epoch, ruv = json.loads(text)
     return RowOrder(agreement, hub_epoch, tuple(ruv))
+
+
+@dataclass(frozen=True, slots=True)
+class RowRepair:
+    """A row that a comparison found to differ, and who orders that it is set right, and why.
+
+    `rid`: of the replica that is sent the row, or whose row is preferred. `before`, `after`: of a
+    row that is preferred, its image at the hub and at the replica; None: it does not stand there.
+    """
+
+    table: str
+    key: str
+    rid: int
+    who: str
+    why: str
+    before: str | None = None
+    after: str | None = None
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps(asdict(self))
+
+
+def parse_row_repair(text: str) -> RowRepair:
+    """Parse the argument of a command that `RowRepair.text` made."""
+    return RowRepair(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

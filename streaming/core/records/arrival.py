@@ -34,7 +34,7 @@ class Quarantined:
 class Repair:
     """A row to refresh and realign at a replica, for its changes after `offset`.
 
-    `cause`: why it is refreshed: a Reason, or RETRY.
+    `cause`: why it is refreshed: a Reason, RETRY or COMPARED.
     """
 
     rid: int
@@ -45,6 +45,9 @@ class Repair:
 
 RETRY = "retry"
 """The cause of a refresh of a refused row that an operator sends again."""
+
+COMPARED = "compared"
+"""The cause of a refresh of a row that a comparison found to differ."""
 
 
 @dataclass(frozen=True, slots=True)

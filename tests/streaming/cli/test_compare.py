@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors.sqlite.install.install import install
 from streaming.config.sources.load import load
+from streaming.core.model.command import parse_row_repair
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -167,3 +169,69 @@ def test_tables_that_only_one_has_are_left_out_and_named(
 
     assert answer.code == 0, answer.err
     assert "not compared, because only one of them has them: other" in answer.out
+
+
+def test_a_repair_is_shown_first_and_ordered_with_a_reason(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """Who ordered it, and why, stays in the table of commands."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    hub_row(state, 2, 2, '{"id":"2","balance":"2"}')
+    a = database(tmp_path, "a", 1, [(1, "7"), (2, "2"), (3, "3")])
+    asked = ("compare", "hub", a, "--settle", "0", "--repair")
+
+    shown = slackwater(*asked, "--source", "hub", "--all")
+    ordered = slackwater(
+        *asked,
+        "--source",
+        "a",
+        "--table",
+        "t",
+        "--key",
+        "1",
+        "--yes",
+        "--why",
+        "drill",
+        "--by",
+        "me",
+    )
+
+    assert (shown.code, ordered.code) == (1, 0), shown.err + ordered.err
+    assert "2 rows would be set right. Nothing is done yet" in shown.out
+    assert "1 row ordered: command 1" in ordered.out
+    (command,) = open_state(state.root).commands()
+    assert (command["command"], command["seen"]) == ("prefer", 2)
+    order = parse_row_repair(command["argument"])
+    assert (order.key, order.who, order.why, order.after) == (
+        *('{"id":"1"}', "me", "drill"),
+        '{"id":"1","balance":"7"}',
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--all",), "--repair needs --source"),
+        (("--source", "c", "--all"), "--repair needs --source"),
+        (("--source", "hub"), "say what --repair is to set right"),
+        (("--source", "hub", "--all", "--key", "1"), "--key needs one --table"),
+        (("--source", "hub", "--all", "--yes"), "--yes needs --why"),
+        (("--source", "hub", "--table", "t", "--key", "1"), "does not differ"),
+    ],
+)
+def test_a_repair_that_is_not_clear_is_not_begun(
+    slackwater: Slackwater,
+    state: WrittenState,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    """A repair overwrites rows: nothing of it is guessed."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    a = database(tmp_path, "a", 1, [(1, "1"), (2, "2")])
+
+    answer = slackwater("compare", "hub", a, "--settle", "0", "--repair", *arguments)
+
+    assert answer.code == 2
+    assert said in answer.err
+    assert open_state(state.root).commands() == []

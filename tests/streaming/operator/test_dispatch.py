@@ -1,6 +1,7 @@
 """An operator's commands: each has its own effect, and one batch carries out all of its plan."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Never
 
@@ -10,8 +11,8 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.intake import Intake
-from streaming.core.model.change import Change, RowKey
-from streaming.core.model.command import Command, CommandName
+from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.command import Command, CommandName, RowRepair
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.quarantine_budget import KeptSum
@@ -225,3 +226,40 @@ def test_what_is_not_there_any_more_is_left_alone(store: StateStore) -> None:
 
     assert effects.released.rows.num_rows == effects.resolved.rows(2, ()).num_rows == 0
     assert own_changes(intake) == []
+
+
+def test_a_repair_refreshes_a_row_behind_what_was_read(store: StateStore) -> None:
+    """What its replica wrote there and the hub has not read has not seen the refresh."""
+    repair = RowRepair("t", '{"k":"k"}', 1, "ops", "a lost trigger")
+    elsewhere = replace(repair, table="not configured")
+    commands = [
+        Command(n, CommandName.REPAIR, one.text()) for n, one in enumerate((repair, elsewhere))
+    ]
+
+    intake, _ = carried_out(store, *commands, offsets={"changes.a": 8})
+
+    assert [(one.rid, one.row, one.offset, one.cause) for one in intake.repairs] == [
+        (1, ("t", '{"k":"k"}'), 7, "compared")
+    ]
+    assert (intake.counts["repaired"], intake.counts["unknown_repairs"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("after", "op"), [('{"k":"k","v":"a"}', Op.UPDATE), (None, Op.DELETE)])
+def test_a_row_that_is_preferred_becomes_a_change_of_the_hub(
+    store: StateStore, after: str | None, op: Op
+) -> None:
+    """Judged by what the operator had seen; the changelog names him as its application."""
+    order = RowRepair("t", '{"k":"k"}', 1, "ops", "a lost trigger", '{"k":"k"}', after)
+    elsewhere = replace(order, table="not configured")
+    commands = [
+        Command(n, CommandName.PREFER, one.text(), seen=4)
+        for n, one in enumerate((order, elsewhere))
+    ]
+
+    intake, _ = carried_out(store, *commands)
+
+    (made,) = own_changes(intake)
+    (arrived,) = [one for (one,) in intake.eligible if one.change is made]
+    assert (made.key, made.op, made.after, made.app) == (order.key, op, after, "compare: ops")
+    assert arrived.mre == 4
+    assert intake.counts["unknown_repairs"] == 1

@@ -1,0 +1,31 @@
+"""Let a row of one replica stand for everybody, which a comparison found to differ."""
+
+from collections.abc import Iterable
+
+from streaming.core.model.change import Op
+from streaming.core.model.command import Command, parse_row_repair
+from streaming.operator.hub_changes import HubChangeWriter
+
+APP = "compare: "
+"""What the changelog shows as the application, in front of who ordered it."""
+
+APP_CHARS = 100
+"""No name of an application is longer (docs/wire.md, change)."""
+
+
+def act(commands: Iterable[Command], author: HubChangeWriter) -> int:
+    """Carry out commands that are `prefer`; how many name a table that is not configured.
+
+    Each is judged by the hub epoch that the operator looked at, so it loses to whatever came since.
+    """
+    unknown = 0
+    for command in commands:
+        order = parse_row_repair(command.argument or "")
+        if not author.knows(order.table):
+            unknown += 1
+            continue
+        op = Op.DELETE if order.after is None else Op.UPDATE
+        app = f"{APP}{order.who}"[:APP_CHARS]
+        images = order.after, order.before
+        author.make(order.table, order.key, op, *images, command.seen, app=app)
+    return unknown

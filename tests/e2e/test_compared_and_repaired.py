@@ -1,0 +1,72 @@
+"""Rows that differ behind the hub's back: found, set right through it, and on record."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.embedded.broker import Broker
+from tests.harness.site import Site, site
+from tests.harness.sqlite_agents import agents, create, database, execute, rows
+
+
+@pytest.fixture
+def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
+    """A hub with two replicas, whose databases are there and empty."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
+        for name in "ab":
+            create(made, name)
+        yield made
+
+
+def execute_uncaptured(at: Site, name: str, statement: str) -> None:
+    """Run a statement while no trigger is there, as a tool does that knows no triggers."""
+    with closing(sqlite3.connect(database(at, name), timeout=60, isolation_level=None)) as client:
+        client.execute("BEGIN IMMEDIATE")
+        found = client.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        triggers = found.fetchall()
+        for trigger, _ in triggers:
+            client.execute(f'DROP TRIGGER "{trigger}"')
+        client.execute(statement)
+        for _, create_trigger in triggers:
+            client.execute(create_trigger)
+        client.execute("COMMIT")
+
+
+@pytest.mark.more
+def test_what_nobody_captured_is_found_and_set_right(two: Site, spark: SparkSession) -> None:
+    """The hub's row goes to the replica that differs, or the replica's row to everybody."""
+    where = [f"--database={name}={database(two, name)}" for name in "ab"]
+    between = ("compare", "a", "b", *where)
+    order = ("--repair", "--all", "--yes", "--by", "me", "--why", "a tool dropped the triggers")
+    with two.running(spark) as hub, agents(two, "ab"):
+        execute(two, "a", "INSERT INTO t VALUES ('k', 'v'), ('l', 'w'), ('m', 'x')")
+        hub.waits_for(lambda: len(rows(two, "b")) == 3, "b has the rows")
+        assert two.slackwater(*between)["is_equal"]
+        execute_uncaptured(two, "b", "UPDATE t SET v = 'edited' WHERE k = 'k'")
+        execute_uncaptured(two, "b", "DELETE FROM t WHERE k = 'l'")
+        hub.waits_for(lambda: two.slackwater("level")["level"], "nobody knows of it")
+
+        found = two.slackwater(*between, "--settle", "0.1")
+        assert [(row["key"], row["kind"]) for row in found["rows"]] == [
+            ('{"k":"k"}', "columns"),
+            ('{"k":"l"}', "only_first"),
+        ]
+        key = ("--table", "t", "--key", "k")
+        two.slackwater("compare", "b", "hub", *where, "--settle=0.1", "--source=b", *key, *order)
+        hub.waits_for(lambda: rows(two, "a")["k"] == "edited", "a has the row of b")
+        two.slackwater("compare", "hub", "b", *where, "--settle=0.1", "--source=hub", *order)
+        hub.waits_for(lambda: "l" in rows(two, "b"), "b has the row of the hub")
+
+        assert rows(two, "a") == rows(two, "b") == {"k": "edited", "l": "w", "m": "x"}
+        hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
+        for sides in (("a", "b"), ("hub", "a"), ("b", "hub")):
+            assert two.slackwater("compare", *sides, *where)["is_equal"]
+
+    asked = "SELECT command, argument FROM hub_config WHERE argument LIKE '%me%' ORDER BY number"
+    ordered = two.slackwater("sql", asked)["rows"]
+    assert [row["command"] for row in ordered] == ["prefer", "repair"]
+    assert all("a tool dropped the triggers" in row["argument"] for row in ordered)
