@@ -76,9 +76,11 @@ def check(
     from connectors.postgres.dsn import dsn_of
 
     _check_load(load)
-    with connected(dsn_of(place)) as session:
+    dsn = dsn_of(place)
+    with connected(dsn) as session:
         return checked(
             session,
+            dsn,
             tables,
             rows_are_shared=rows_are_shared,
             record_bytes=record_bytes,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from connectors.agent.found import (
     CheckedColumn,
+    CheckedPoint,
     CheckedTable,
     ConstraintKind,
     DatabaseCheck,
@@ -12,7 +13,10 @@ from connectors.agent.found import (
     constraint_warnings,
 )
 from connectors.postgres.catalog import ServerTable, primary_key, read_table
+from connectors.postgres.check.attached_points import attached_points
+from connectors.postgres.check.rights import replication_point, rights_points
 from connectors.postgres.check.rows import lost_references, row_count, row_faults
+from connectors.postgres.check.server_points import server_points
 from connectors.postgres.check.table_faults import table_faults
 from connectors.postgres.generate import user_tables
 from connectors.postgres.install.attachment import read_attachment
@@ -43,6 +47,7 @@ class FoundTable:
 
 def checked(
     session: Session,
+    dsn: str,
     tables: Sequence[Table],
     *,
     rows_are_shared: bool,
@@ -66,7 +71,7 @@ def checked(
             *constraint_warnings(constraints),
         ),
         tuple(row_faults(session, readable, record_bytes)),
-        tuple(fault for table in tables for fault in table_faults(session, table)),
+        (),
         () if rows_are_shared else tuple(_to_snapshot(session, found)),
         (),
         0,
@@ -76,7 +81,26 @@ def checked(
             if looks_at_references
             for text in lost_references(session, one.server, one.schema.references)
         ),
+        (*points_before(session, dsn, tables), *attached_points(session, _servers(found))),
     )
+
+
+def points_before(session: Session, dsn: str, tables: Sequence[Table]) -> Iterator[CheckedPoint]:
+    """What was checked of the server, the role and the tables, attached or not."""
+    yield from server_points(session)
+    yield replication_point(dsn)
+    servers = list[ServerTable]()
+    for table in tables:
+        faults = [*table_faults(session, table)]
+        yield from (CheckedPoint(f"table {table.name}", fault) for fault in faults)
+        if not faults:
+            servers.append(read_table(session, table.name))
+            yield CheckedPoint(f"table {table.name}, its key, columns, constraints and triggers")
+    yield from rights_points(session, servers)
+
+
+def _servers(found: Sequence[FoundTable]) -> list[ServerTable]:
+    return [one.server for one in found]
 
 
 def _found(session: Session, tables: Sequence[Table]) -> Iterator[FoundTable]:

@@ -13,6 +13,7 @@ from connectors.databases import kind_of, parse_dsn
 from connectors.kafka.options import LiveOptions
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.start.points import write_points
 from streaming.config.config import Config
 from streaming.config.sources.live import live_access, live_options
 from streaming.config.sources.load import load
@@ -296,6 +297,7 @@ def _write(found: DatabaseCheck) -> None:
     for name in found.not_configured:
         key = " and has no key" if name in found.without_key else ""
         write_sentence(f"table {name} is not configured{key}: it stays in this database")
+    write_points(found.points)
     for kind, texts in (
         ("warning", found.warnings),
         ("row that is not replicated", found.row_faults),

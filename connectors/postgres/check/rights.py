@@ -1,0 +1,113 @@
+"""The rights that the agent's role has, and the statements that give it those that it lacks."""
+
+from collections.abc import Iterator, Sequence
+
+from psycopg import pq
+
+from connectors.agent.found import CheckedPoint
+from connectors.postgres.catalog import ServerTable
+from connectors.postgres.connection import agent_conninfo
+from connectors.postgres.sql import Session, name, statement
+
+_ORIGIN_FUNCTIONS = (
+    "pg_replication_origin_create(text)",
+    "pg_replication_origin_drop(text)",
+    "pg_replication_origin_session_setup(text)",
+    "pg_replication_origin_session_reset()",
+    "pg_replication_origin_xact_setup(pg_lsn, timestamptz)",
+)
+_OF_PARAMETER = 15
+"""The version from which on a right on a setting can be given."""
+_DML = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+_ROLE = "SELECT current_user, rolsuper, rolreplication, rolbypassrls FROM pg_roles"
+
+_POLICIES = """SELECT row_security_active(c.oid) FROM pg_class c WHERE c.oid = %s"""
+
+
+def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[CheckedPoint]:
+    """What the role may do that the agent needs, each with the SQL that gives it."""
+    for what, statements in _rights(session, servers):
+        yield CheckedPoint(what, "".join(f"{one}; " for one in statements).strip())
+    yield from _parameter_of_14(session)
+
+
+def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
+    """The statements that give the role what it lacks; empty: it has all."""
+    return [one for _, statements in _rights(session, servers) for one in statements]
+
+
+def replication_point(dsn: str) -> CheckedPoint:
+    """Whether the log may be read over a connection: pg_hba.conf may say otherwise."""
+    connection = pq.PGconn.connect(agent_conninfo(dsn, replication="database").encode())
+    try:
+        if connection.status == pq.ConnStatus.OK:
+            return CheckedPoint("a replication connection opens")
+        said = " ".join(connection.error_message.decode(errors="replace").split())
+    finally:
+        connection.finish()
+    return CheckedPoint(
+        "no replication connection opens",
+        f"{said}: pg_hba.conf must let the role connect to this database itself (the line of the"
+        " database counts, not `replication`), and a pooler must not stand between",
+    )
+
+
+def _rights(
+    session: Session, servers: Sequence[ServerTable]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each right, and the statements that give it if it is missing."""
+    user, is_super, replicates, bypasses = _role(session)
+    role = statement(name(user))
+    yield (
+        f"role {user} may replicate",
+        () if is_super or replicates else (f"ALTER ROLE {role} REPLICATION",),
+    )
+    functions = [one for one in _ORIGIN_FUNCTIONS if not _may(session, "function", one, "EXECUTE")]
+    yield (
+        f"role {user} may use replication origins",
+        tuple(f"GRANT EXECUTE ON FUNCTION {one} TO {role}" for one in functions),
+    )
+    if session.info.server_version // 10_000 >= _OF_PARAMETER:
+        may_set = is_super or _may(session, "parameter", "session_replication_role", "SET")
+        grant = f"GRANT SET ON PARAMETER session_replication_role TO {role}"
+        yield f"role {user} may set session_replication_role", () if may_set else (grant,)
+    for server in servers:
+        table = statement(server.sql)
+        lacking = [one for one in _DML if not _may(session, "table", table, one)]
+        grants = (f"GRANT {', '.join(lacking)} ON {table} TO {role}",) if lacking else ()
+        yield f"role {user} may read and write table {server.name}", grants
+    hidden = [one.name for one in servers if not bypasses and _has_policies(session, one)]
+    yield (
+        f"row security hides nothing from role {user}",
+        (f"ALTER ROLE {role} BYPASSRLS",) if hidden else (),
+    )
+
+
+def _role(session: Session) -> tuple[str, bool, bool, bool]:
+    row = session.execute(f"{_ROLE} WHERE rolname = current_user").fetchone()
+    user, is_super, replicates, bypasses = row or ("", False, False, False)
+    return user, is_super, replicates, bypasses or is_super
+
+
+def _may(session: Session, kind: str, on: str, right: str) -> bool:
+    query = f"SELECT has_{kind}_privilege(%s, %s)"
+    (may,) = session.execute(query.encode(), (on, right)).fetchone() or (False,)
+    return bool(may)
+
+
+def _has_policies(session: Session, server: ServerTable) -> bool:
+    (active,) = session.execute(_POLICIES, (server.oid,)).fetchone() or (False,)
+    return bool(active)
+
+
+def _parameter_of_14(session: Session) -> Iterator[CheckedPoint]:
+    user, is_super, *_ = _role(session)
+    if session.info.server_version // 10_000 < _OF_PARAMETER:
+        yield CheckedPoint(
+            f"role {user} may set session_replication_role",
+            ""
+            if is_super
+            else "PostgreSQL 14 lets only a superuser do that: let the agent connect as one, or"
+            " upgrade the server to 15",
+        )
