@@ -7,18 +7,29 @@ from connectors.agent.found import CheckedPoint
 
 
 class ReplicaKey(NamedTuple):
-    """A replica as the configuration has it."""
+    """A replica as the configuration has it: the `place`-th of so many, from 1 on."""
 
     name: str
     rid: int
+    place: int = 1
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class InstallStep:
-    """A step, and what does it, as statements of the database; none: it is done already."""
+    """A step, and what does it, as statements of the database.
+
+    `is_code`: the command does it, by more than statements.
+    """
 
     what: str
-    statements: tuple[str, ...]
+    statements: tuple[str, ...] = ()
+    is_code: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether nothing is left to do."""
+        return not (self.statements or self.is_code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ def agent_conninfo(dsn: str, **more: str) -> str:
     )
 
 
+class UnreachableError(StoreError):
+    """The server does not answer, or lets nobody in."""
+
+
 @contextmanager
 def connected(dsn: str) -> Iterator[Session]:
     """A connection in autocommit mode; StoreError, in one line, for whatever the server refuses."""
@@ -52,7 +56,7 @@ def connected(dsn: str) -> Iterator[Session]:
     except psycopg.OperationalError as error:
         if error.sqlstate is not None:
             raise store_error(error) from error
-        raise StoreError(_unreachable(error)) from error
+        raise UnreachableError(_unreachable(error)) from error
     except psycopg.Error as error:
         raise store_error(error) from error
 

@@ -112,16 +112,14 @@ def generated_tables(place: str, load: str | None) -> str:
 def attach_plan(
     place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
 ) -> InstallPlan:
-    """What makes it a replica; ConfigError: tables cannot be replicated, with every reason."""
-    from connectors.postgres.check.table_faults import check_tables
+    """What makes it a replica, and what is in the way."""
     from connectors.postgres.connection import connected
     from connectors.postgres.dsn import dsn_of
-    from connectors.postgres.install.steps import attach_steps
+    from connectors.postgres.install.plan import attach_plan_of
 
-    with connected(dsn_of(place)) as session:
-        check_tables(session, tables)
-        steps = attach_steps(session, replica, tables, rows_are_shared=rows_are_shared)
-        return InstallPlan(tuple(steps))
+    dsn = dsn_of(place)
+    with connected(dsn) as session:
+        return attach_plan_of(session, dsn, replica, tables, rows_are_shared=rows_are_shared)
 
 
 def attach(
@@ -138,12 +136,18 @@ def attach(
 
 def detach_plan(place: str, replica: str) -> InstallPlan:
     """What is to be removed; of a server that is away, what it may have."""
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
+    from connectors.postgres.connection import UnreachableError, connected
+    from connectors.postgres.dsn import database_name, dsn_of
     from connectors.postgres.install.detach import detach_steps
+    from connectors.postgres.install.plan import detach_plan_offline
 
-    with connected(dsn_of(place)) as session:
-        return InstallPlan(tuple(detach_steps(session, replica)))
+    try:
+        with connected(dsn_of(place)) as session:
+            return InstallPlan(tuple(detach_steps(session, replica)))
+    except UnreachableError as error:
+        if (database := database_name(place)) is None:
+            raise
+        return detach_plan_offline(database, replica, str(error))
 
 
 def uninstall(

@@ -136,10 +136,8 @@ def attach(
 
 def detach_plan(place: str, replica: str) -> InstallPlan:
     """One step, of which SQL is not all."""
-    del replica
-    return InstallPlan(
-        (InstallStep(f"triggers, tables and lock file of the agent of {place}", ()),)
-    )
+    del place, replica
+    return InstallPlan((InstallStep("triggers, tables and lock file of the agent", is_code=True),))
 
 
 def uninstall(

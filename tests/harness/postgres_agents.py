@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 
+from deploy import programs
 from tests.harness.hub_process import TIMEOUT_S
 from tests.harness.site import Site
 
@@ -37,6 +38,13 @@ class PostgresSite:
         """Run a statement as any client would."""
         with psycopg.connect(self.dsn, autocommit=True) as client:
             client.execute(statement.encode(), values)
+
+    def run_script(self, script: str) -> None:
+        """Run what is printed for whoever has the rights, as they would."""
+        psql = programs.find("psql")
+        assert psql, "psql is not installed: `make programs`"
+        command = [str(psql), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.dsn]
+        subprocess.run(command, input=script, check=True, text=True, stdout=subprocess.DEVNULL)
 
     def rows(self) -> dict[str, str]:
         """What the table holds."""

@@ -29,7 +29,7 @@ def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[
     """What the role may do that the agent needs, each with the SQL that gives it."""
     for what, statements in _rights(session, servers):
         yield CheckedPoint(what, "".join(f"{one}; " for one in statements).strip())
-    yield from _parameter_of_14(session)
+    yield from parameter_points(session)
 
 
 def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
@@ -101,7 +101,8 @@ def _has_policies(session: Session, server: ServerTable) -> bool:
     return bool(active)
 
 
-def _parameter_of_14(session: Session) -> Iterator[CheckedPoint]:
+def parameter_points(session: Session) -> Iterator[CheckedPoint]:
+    """What no statement gives: before version 15 only a superuser may set the agent's setting."""
     user, is_super, *_ = _role(session)
     if session.info.server_version // 10_000 < _OF_PARAMETER:
         yield CheckedPoint(

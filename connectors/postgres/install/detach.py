@@ -55,31 +55,51 @@ def check_published(session: Session) -> None:
 
 
 def detach_steps(session: Session, replica: str | None) -> list[InstallStep]:
-    """What is there to be removed; `replica` None: as the database says."""
+    """What is there to be removed; `replica` None: as the database says.
+
+    StateError: it is another one's.
+    """
+    found = read_attachment(session)
+    if found is not None and replica not in (None, found.replica):
+        raise StateError(
+            f"the database is attached as replica {found.replica}, not as {replica}: name that one"
+        )
+    names = _server_names(session, replica)
+    slots = (step for one in names for step in _slot(session, one))
+    origins = (step for one in names for step in _origin(session, one))
+    return [*slots, *_publication(session), *origins, *_identities(session), *_schema(session)]
+
+
+def _server_names(session: Session, replica: str | None) -> list[str]:
+    """The names of slot and origin: as the database says, and as they follow from the replica's."""
     found = read_attachment(session)
     names = {found.server_name} if found is not None else set[str]()
     if replica is not None:
         names.add(server_name(session.info.dbname, replica))
-    return [step for one in sorted(names) for step in _named(session, one)] + [*_rest(session)]
+    return sorted(names)
 
 
-def _named(session: Session, one: str) -> Iterator[InstallStep]:
-    """Slot and origin, which are of the whole server."""
+def _slot(session: Session, one: str) -> Iterator[InstallStep]:
     query = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s"
     if session.execute(query, (one,)).fetchone() is not None:
         drop = f"SELECT pg_drop_replication_slot({literal(one)})"
         yield InstallStep(f"replication slot {one}", (drop,))
+
+
+def _publication(session: Session) -> Iterator[InstallStep]:
+    query = "SELECT 1 FROM pg_publication WHERE pubname = %s"
+    if session.execute(query, (PUBLICATION,)).fetchone() is not None:
+        yield InstallStep(f"publication {PUBLICATION}", (f"DROP PUBLICATION {PUBLICATION}",))
+
+
+def _origin(session: Session, one: str) -> Iterator[InstallStep]:
     query = "SELECT 1 FROM pg_replication_origin WHERE roname = %s"
     if session.execute(query, (one,)).fetchone() is not None:
         drop = f"SELECT pg_replication_origin_drop({literal(one)})"
         yield InstallStep(f"replication origin {one}", (drop,))
 
 
-def _rest(session: Session) -> Iterator[InstallStep]:
-    query = "SELECT 1 FROM pg_publication WHERE pubname = %s"
-    if session.execute(query, (PUBLICATION,)).fetchone() is not None:
-        yield InstallStep(f"publication {PUBLICATION}", (f"DROP PUBLICATION {PUBLICATION}",))
-    yield from _identities(session)
+def _schema(session: Session) -> Iterator[InstallStep]:
     if session.execute("SELECT to_regnamespace('slackwater')").fetchone() != (None,):
         yield InstallStep("schema slackwater", ("DROP SCHEMA slackwater CASCADE",))
 
@@ -102,13 +122,18 @@ def _identities(session: Session) -> Iterator[InstallStep]:
 
 
 def detach(session: Session, replica: str | None) -> list[str]:
-    """Remove what there is; returns what that was. StateError: something is left."""
-    steps = detach_steps(session, replica)
-    names = [server_name(session.info.dbname, replica)] if replica is not None else []
-    found = read_attachment(session)
-    names += [found.server_name] if found is not None else []
+    """Remove what there is; returns what that was. StateError: something is left.
+
+    What was before is forgotten with the schema, so it goes when all identities are back.
+    """
+    names = _server_names(session, replica)
+    schema = [*_schema(session)]
+    steps = [step for step in detach_steps(session, replica) if step not in schema]
     done = carry_out(session, steps, "detach")
-    left = [text for one in names for text in what_is_left(session, one)]
+    left = [step.what for step in _identities(session)]
+    if not left:
+        done += carry_out(session, schema, "detach")
+        left = [text for one in names for text in what_is_left(session, one)]
     if left:
         raise StateError(f"still there: {', '.join(left)}: detach again")
     return done

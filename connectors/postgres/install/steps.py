@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import InstallStep, ReplicaKey
 from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.check.rights import missing_grants
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import DDL, read_capture
 from connectors.postgres.names import PUBLICATION, server_name
 from connectors.postgres.sql import Session, literal, statement
+from connectors.postgres.sql import name as quoted
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 
@@ -43,6 +45,7 @@ def attach_steps(
     told = () if rows_are_shared else servers
     id_ = uuid.uuid4().hex[:16]
     return [
+        InstallStep("rights of the agent's role", (*missing_grants(session, servers),)),
         InstallStep("the schema slackwater", (*_schema(session, replica, name, servers),)),
         InstallStep(f"the replication origin {name}", (*_origin(session, name),)),
         InstallStep("REPLICA IDENTITY FULL of each table", (*_identities(session, servers),)),
@@ -71,7 +74,11 @@ def _schema(
     known = _remembered(session)
     is_there = known is not None and read_attachment(session) is not None
     if not is_there:
+        (user,) = session.execute("SELECT current_user").fetchone() or ("",)
+        role = statement(quoted(user))
         yield from DDL
+        yield f"GRANT ALL ON SCHEMA slackwater TO {role}"
+        yield f"GRANT ALL ON ALL TABLES IN SCHEMA slackwater TO {role}"
         yield (
             f"INSERT INTO slackwater.position (rid) VALUES ({replica.rid:d}) ON CONFLICT DO NOTHING"
         )

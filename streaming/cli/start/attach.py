@@ -1,5 +1,6 @@
 """`attach` and `detach`: make a database a replica, and an ordinary one again."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,9 +10,10 @@ from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.cli.start.agent import Discard, Load, Replica, Shared
+from streaming.cli.start.points import write_points
 from streaming.config.config import Config
 from streaming.config.sources.load import load
-from streaming.core.model.errors import ConfigError
+from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.model.table import Table
 from streaming.core.text.wording import as_count
 from streaming.terminal.output import write_json, write_line, write_sentence
@@ -52,18 +54,20 @@ def attach(
     Who was interrupted, or lacks a right, runs it again: it goes on behind what is done.
     """
     configured = load(config)
-    key = ReplicaKey(replica, configured.replica(replica).rid)
+    key = _key(configured, replica)
     chosen = _chosen(configured, tables)
     kind, place = kind_of(database.scheme), database.place
     plan = kind.attach_plan(place, key, chosen, rows_are_shared=rows_are_shared)
-    if plan.in_the_way:
-        raise ConfigError("\n".join(plan.in_the_way))
     done = list[str]()
     if _is_wanted(plan, f"Attach it as {replica}?", yes=yes, dry_run=dry_run, as_json=as_json):
         done = kind.attach(place, key, chosen, rows_are_shared=rows_are_shared)
     _write_end(plan, done, as_json=as_json)
-    if done and not as_json:
+    if not as_json and plan.steps and (done or not dry_run):
         write_line(f"{replica} is attached: start its agent")
+    left = [name for name in configured.table_map() if name not in {one.name for one in chosen}]
+    if not as_json and left:
+        listed = ", ".join(left)
+        write_sentence(f"not attached with these, without which its agent does not start: {listed}")
 
 
 def detach(
@@ -89,8 +93,16 @@ def detach(
         )
     _write_end(plan, done, as_json=as_json)
     if not as_json and not dry_run:
+        for one in done:
+            write_line(f"removed: {one}")
         removed = f"{as_count(len(done), 'object')} removed, and nothing is left" if done else None
         write_line(f"{replica}: {removed or 'the database holds nothing of an agent'}")
+
+
+def _key(config: Config, replica: str) -> ReplicaKey:
+    """The replica, and its place among all; ConfigError: there is none of this name."""
+    rid, rids = config.replica(replica).rid, sorted(one.rid for one in config.replicas)
+    return ReplicaKey(replica, rid, rids.index(rid) + 1, len(rids))
 
 
 def _chosen(config: Config, names: str | None) -> list[Table]:
@@ -109,17 +121,21 @@ def _chosen(config: Config, names: str | None) -> list[Table]:
 def _is_wanted(
     plan: InstallPlan, question: str, *, yes: bool, dry_run: bool, as_json: bool
 ) -> bool:
-    """Show the plan, and return whether it is to be carried out."""
+    """Show the plan, and return whether it is to be carried out; StateError: it cannot be."""
     if as_json and not (yes or dry_run):
         raise ConfigError("give --yes or --dry-run with --json, which cannot ask")
     if not as_json:
+        write_points(plan.points, "-- ")
         for step in plan.steps:
-            write_sentence(f"-- {step.what}{'' if step.statements else ': done'}")
+            write_sentence(f"-- {step.what}{': done' if step.is_done else ''}")
             for statement in step.statements:
                 write_line(f"{statement};")
         for note in plan.notes:
-            write_sentence(f"-- {note}")
-    if dry_run or not plan.steps:
+            for line in note.splitlines():
+                write_sentence(f"-- {line}")
+    if plan.in_the_way:
+        raise StateError("nothing is done: " + "; ".join(plan.in_the_way))
+    if dry_run or all(step.is_done for step in plan.steps):
         return False
     if not yes:
         typer.confirm(question, default=False, abort=True)
@@ -129,4 +145,5 @@ def _is_wanted(
 def _write_end(plan: InstallPlan, done: list[str], *, as_json: bool) -> None:
     if as_json:
         steps = [{"what": one.what, "statements": one.statements} for one in plan.steps]
-        write_json({"steps": steps, "notes": plan.notes, "done": done})
+        points = [asdict(one) for one in plan.points]
+        write_json({"points": points, "steps": steps, "notes": plan.notes, "done": done})

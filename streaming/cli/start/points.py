@@ -6,12 +6,9 @@ from connectors.agent.found import CheckedPoint
 from streaming.terminal.output import write_sentence
 
 
-def write_points(points: Sequence[CheckedPoint]) -> None:
-    """A line for each: that it is in order, or what to do."""
+def write_points(points: Sequence[CheckedPoint], mark: str = "") -> None:
+    """A line for each behind the mark: that it is in order, or what to do."""
     for one in points:
-        if not one.to_do:
-            write_sentence(f"ok: {one.what}")
-        else:
-            write_sentence(
-                f"{'to do' if one.is_in_the_way else 'warning'}: {one.what}: {one.to_do}"
-            )
+        kind = "to do" if one.is_in_the_way else "warning"
+        text = f"{kind}: {one.what}: {one.to_do}" if one.to_do else f"ok: {one.what}"
+        write_sentence(f"{mark}{text}")

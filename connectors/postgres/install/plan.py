@@ -1,0 +1,81 @@
+"""What attaching and detaching will do, for a person who then decides."""
+
+from collections.abc import Iterator, Sequence
+
+from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
+from connectors.agent.found import CheckedPoint
+from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.check.rights import (
+    missing_grants,
+    parameter_points,
+    replication_point,
+)
+from connectors.postgres.check.server_points import server_points
+from connectors.postgres.check.table_faults import table_faults
+from connectors.postgres.install.sequences import sequence_notes
+from connectors.postgres.install.steps import attach_steps
+from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.sql import Session, literal
+from streaming.core.model.table import Table
+
+_IDENTITIES_BACK = """DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT i.* FROM slackwater.identity i WHERE to_regclass(i."table") IS NOT NULL LOOP
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', one."table", CASE one.identity
+      WHEN 'd' THEN 'DEFAULT' WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
+      ELSE format('USING INDEX %I', one.index) END);
+  END LOOP;
+END $$"""
+
+
+def attach_plan_of(
+    session: Session,
+    dsn: str,
+    replica: ReplicaKey,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool,
+) -> InstallPlan:
+    """The checks, the steps, and what to do about sequences; nothing is changed."""
+    faults = [*_table_points(session, tables)]
+    if any(one.to_do for one in faults):
+        return InstallPlan((), (*server_points(session), *faults))
+    servers = [read_table(session, table.name) for table in tables]
+    steps = attach_steps(session, replica, tables, rows_are_shared=rows_are_shared)
+    points = (*server_points(session), *_role_points(session, dsn, servers), *faults)
+    return InstallPlan(tuple(steps), points, (*sequence_notes(session, servers, replica),))
+
+
+def _table_points(session: Session, tables: Sequence[Table]) -> Iterator[CheckedPoint]:
+    for table in tables:
+        listed = [*table_faults(session, table)] or [""]
+        yield from (CheckedPoint(f"table {table.name}", fault) for fault in listed)
+
+
+def _role_points(
+    session: Session, dsn: str, servers: Sequence[ServerTable]
+) -> Iterator[CheckedPoint]:
+    """What no statement of the first step gives, nor makes wrong."""
+    yield from parameter_points(session)
+    if not any("REPLICATION" in one for one in missing_grants(session, servers)):
+        yield replication_point(dsn)
+
+
+def detach_plan_offline(database: str, replica: str, why: str) -> InstallPlan:
+    """What to run when the server can be reached again, of which nothing is known now."""
+    name = server_name(database, replica)
+    steps = (
+        (f"replication slot {name}", f"SELECT pg_drop_replication_slot({literal(name)})"),
+        (f"publication {PUBLICATION}", f"DROP PUBLICATION IF EXISTS {PUBLICATION}"),
+        (f"replication origin {name}", f"SELECT pg_replication_origin_drop({literal(name)})"),
+        ("REPLICA IDENTITY of each table as it was", _IDENTITIES_BACK),
+        ("schema slackwater", "DROP SCHEMA IF EXISTS slackwater CASCADE"),
+    )
+    holds = (
+        f"{why}. While slot {name} is there its server keeps all its log, until the disk is full or"
+        " max_slot_wal_keep_size is reached: detach it again later, or let somebody run the"
+        f" statements in database {database}"
+    )
+    return InstallPlan(
+        tuple(InstallStep(what, (one,)) for what, one in steps),
+        (CheckedPoint("the server", holds),),
+    )
