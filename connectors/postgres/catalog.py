@@ -61,10 +61,11 @@ class UniqueIndex:
 
 @dataclass(frozen=True, slots=True)
 class ServerTable:
-    """A table as the catalog has it; `sql`: its name in SQL with its schema."""
+    """A table as the catalog has it; `relation`: its name there, `sql`: in SQL with its schema."""
 
     name: str
     oid: int
+    relation: str
     sql: str
     columns: Mapping[str, ServerColumn]
     uniques: tuple[UniqueIndex, ...]
@@ -90,6 +91,7 @@ def read_table(connection: Session, table: str) -> ServerTable:
     return ServerTable(
         table,
         oid,
+        relation,
         f"{name(schema)}.{name(relation)}",
         _columns(connection, oid),
         _uniques(connection, oid),

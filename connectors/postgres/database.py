@@ -190,21 +190,33 @@ def saved_at(place: str, text: str) -> Path:
 
 
 def saved_rows(place: str) -> list[SavedImage]:
-    """None: its agent saves no rows yet."""
-    del place
-    return []
+    """The rows that are saved in it, the oldest first."""
+    from connectors.postgres.apply import saved_rows
+    from connectors.postgres.connection import connected
+    from connectors.postgres.dsn import dsn_of
+
+    with connected(dsn_of(place)) as session:
+        return saved_rows.listed(session)
 
 
 def export_saved(place: str, path: Path) -> int:
-    """Write no file, because no rows are saved."""
-    del place, path
-    return 0
+    """Write them as lines of JSON to a new file; how many there are."""
+    from connectors.postgres.apply import saved_rows
+    from connectors.postgres.connection import connected
+    from connectors.postgres.dsn import dsn_of
+
+    with connected(dsn_of(place)) as session:
+        return saved_rows.export(session, path)
 
 
 def forget_saved(place: str, last: int) -> int:
-    """Forget none."""
-    del place, last
-    return 0
+    """Delete those up to this id; how many there were."""
+    from connectors.postgres.apply import saved_rows
+    from connectors.postgres.connection import connected
+    from connectors.postgres.dsn import dsn_of
+
+    with connected(dsn_of(place)) as session:
+        return saved_rows.forget(session, last)
 
 
 def compared(place: str, load: str | None) -> AbstractContextManager[OpenTable]:

@@ -8,7 +8,9 @@ import psycopg
 
 from connectors.agent.contract import StoreBusyError, StoreError
 
-_BUSY = {"40001", "40P01", "55P03", "55006"}
+_IN_USE = "55006"
+"""Object in use: a slot, or an origin, that another backend has."""
+_BUSY = {"40001", "40P01", "55P03", _IN_USE}
 """Serialization failure, deadlock, lock not available, object in use.
 
 A local transaction is in the way, or a backend that still has the slot or the origin.
@@ -41,6 +43,11 @@ def store_error(error: psycopg.Error) -> StoreError:
     state = error.sqlstate or ""
     kind = StoreBusyError if state in _BUSY else StoreError
     return kind(f"{error_text(error)}{f' (SQLSTATE {state})' if state else ''}")
+
+
+def is_in_use(error: psycopg.Error) -> bool:
+    """Return whether another backend has what was to be taken."""
+    return error.sqlstate == _IN_USE
 
 
 def error_text(error: psycopg.Error) -> str:

@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 
 from connectors.agent.settings import AgentSettings
 from connectors.postgres import snapshot
-from connectors.postgres.check.table_faults import check_tables
 from connectors.postgres.connection import connected
 from connectors.postgres.install.attachment import attached
 from connectors.postgres.install.system import read_position
@@ -35,7 +34,7 @@ def open_store(settings: AgentSettings) -> Iterator[PostgresStore]:
 
 
 def _check(session: Session, settings: AgentSettings) -> None:
-    """StateError: it is no replica, or another one. ConfigError: it cannot be one so."""
+    """StateError: it is no replica, or another one."""
     found, rid = attached(session), read_position(session).rid
     if (found.replica, rid) != (settings.replica, settings.rid):
         raise StateError(
@@ -43,7 +42,6 @@ def _check(session: Session, settings: AgentSettings) -> None:
             f" {settings.replica} with rid {settings.rid}: correct --replica or the configuration,"
             " or detach it (`slackwater detach`) and attach it anew"
         )
-    check_tables(session, settings.tables)
 
 
 def _begin_snapshot(session: Session, settings: AgentSettings) -> None:

@@ -20,16 +20,38 @@ BEGIN, END = "begin", "end"
 
 def begin(session: Session, tables: Iterable[str]) -> None:
     """Note that the rows of these tables are to be told, in one snapshot."""
-    id_ = uuid.uuid4().hex[:16]
+    id_ = _new_id()
     for table in tables:
         session.execute(
             'INSERT INTO slackwater.snapshot ("table", id) VALUES (%s, %s)', (table, id_)
         )
 
 
+def begin_again(session: Session, tables: Iterable[str]) -> None:
+    """Forget what is told of a snapshot, and begin another one, of these tables."""
+    session.execute("DELETE FROM slackwater.snapshot")
+    begin(session, tables)
+
+
+def begin_with(session: Session, tables: Iterable[str]) -> None:
+    """Have the rows of these tables told again, in the snapshot that is being told, if one is."""
+    row = session.execute("SELECT id FROM slackwater.snapshot WHERE told >= 0 LIMIT 1").fetchone()
+    id_ = row[0] if row else _new_id()
+    for table in tables:
+        session.execute(
+            'INSERT INTO slackwater.snapshot ("table", id) VALUES (%s, %s) ON CONFLICT ("table")'
+            " DO UPDATE SET id = EXCLUDED.id, last = NULL, told = 0, is_complete = false",
+            (table, id_),
+        )
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex[:16]
+
+
 def named(session: Session) -> str | None:
     """The id of the snapshot whose end is not known to be in the topic; None: there is none."""
-    row = session.execute("SELECT id FROM slackwater.snapshot LIMIT 1").fetchone()
+    row = session.execute("SELECT id FROM slackwater.snapshot ORDER BY told < 0 LIMIT 1").fetchone()
     return None if row is None else str(row[0])
 
 
@@ -107,7 +129,7 @@ def _rows(
 def _end(session: Session) -> None:
     """Emit the end; what is told is counted below 0 until the topic has it."""
     id_, count = session.execute(
-        "SELECT max(id), sum(told)::bigint FROM slackwater.snapshot"
+        "SELECT max(id), sum(told)::bigint FROM slackwater.snapshot WHERE told >= 0"
     ).fetchone() or ("", 0)
     emit(session, Snapshot(END, id_, count=count))
-    session.execute("UPDATE slackwater.snapshot SET told = -1")
+    session.execute("UPDATE slackwater.snapshot SET told = -1 WHERE told >= 0")

@@ -5,50 +5,58 @@ the topic has of the log, before the server may forget it.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 import psycopg
 
 from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
 from connectors.agent.own_topic import OwnTopic
+from connectors.agent.schema_publication import SchemaPublication, known_as
 from connectors.postgres import snapshot
+from connectors.postgres.apply import saved, uncarried
 from connectors.postgres.apply.batch import apply_batch
 from connectors.postgres.apply.lock_wait import LockWait
-from connectors.postgres.apply.rows import RowWriter, writers
+from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.connection import agent_conninfo
-from connectors.postgres.errors import store_error
+from connectors.postgres.errors import is_in_use, store_error
 from connectors.postgres.install.system import (
     Capture,
     StoredPosition,
-    read_capture,
     read_position,
     write_capture,
     write_position,
 )
 from connectors.postgres.log.captured import TableCapture
+from connectors.postgres.log.checkpoint import captured, checkpoint_of
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
-from connectors.postgres.log.journal import LogCheckpoint, LogJournal
-from connectors.postgres.log.lsn import lsn_text, parse_lsn
-from connectors.postgres.log.numbering import numbering_text, parse_numbering
-from connectors.postgres.log.stream import LogStream
-from connectors.postgres.log.transactions import Assembler
+from connectors.postgres.log.journal import LogJournal
+from connectors.postgres.log.lsn import parse_lsn
+from connectors.postgres.log.numbering import further, is_overtaken, parse_numbering
+from connectors.postgres.log.opening import OpenedDatabase, look_at_tables, open_database
+from connectors.postgres.log.reader import LogReader
 from connectors.postgres.messages import EpochMessage, emit
-from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.schema import database_schema
 from connectors.postgres.sql import Session
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, Generator
-from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 
-READ_AHEAD = 10_000
-"""So many entries are read ahead of what is published, at most, and the rest of a transaction."""
-CATCH_UP_S = 0.05
-"""How long a call waits for the server to send what is committed."""
+OPEN_S, RETRY_S = 10.0, 0.1
+"""How long a database is tried again that another backend has, and how often."""
+SCHEMA_S = 60.0
+"""So often the declarations are read that are published for people, and that nothing rests on."""
+KEPT_S = 10.0
+"""So often the rows are counted that are in this database only."""
+IDLE_S, IDLE_BYTES = (10.0, 60.0), (1_000_000, 64_000)
+"""An idle checkpoint is stored after so long, if so many bytes of log can be forgotten by it.
+
+It is a commit, which makes log again, so the second pair does not go on for ever."""
 
 
 @contextmanager
@@ -65,17 +73,20 @@ class PostgresStore:
     """An open replica; one session writes, another one streams the log."""
 
     session: Session
-    stream: LogStream
-    dsn: str
+    reader: LogReader
+    opened: OpenedDatabase
     capture: Capture
     stored: StoredPosition
-    writers: Mapping[str, RowWriter]
-    journal: LogJournal
-    assembler: Assembler
     position: Position
+    record_bytes: int = RECORD_BYTES
     skew_s: int = MAX_SKEW_S
     agreement: str | None = None
     lock_wait: LockWait = field(default_factory=LockWait)
+    stored_at_s: float = field(default_factory=time.monotonic)
+    kept: KeptRows = field(default_factory=KeptRows)
+    kept_at_s: float | None = None
+    schema: SchemaPublication | None = None
+    schema_at_s: float = 0.0
 
     @classmethod
     @store_errors()
@@ -87,87 +98,115 @@ class PostgresStore:
         *,
         record_bytes: int = RECORD_BYTES,
         skew_s: int = MAX_SKEW_S,
+        wait_s: float = OPEN_S,
     ) -> "PostgresStore":
-        """Open an attached database; StateError: it is none. StoreBusyError: an agent has it.
+        """Open an attached database; errors as open_database, and those of the log's stream.
 
-        The origin is taken before the position is read: a backend of an agent before may still
-        commit what it applies.
+        The backends of an agent that died end within `wait_s`, those of another one do not.
         """
+        known, until_s = tuple(tables), time.monotonic() + wait_s
+        while True:
+            try:
+                return cls._opened(dsn, replica, known, record_bytes, skew_s)
+            except (psycopg.Error, StoreBusyError) as error:
+                is_busy = isinstance(error, StoreBusyError) or is_in_use(error)
+                if not is_busy or time.monotonic() >= until_s:
+                    raise
+                time.sleep(RETRY_S)
+
+    @classmethod
+    def _opened(
+        cls, dsn: str, replica: str, tables: Iterable[Table], record_bytes: int, skew_s: int
+    ) -> "PostgresStore":
         session = psycopg.connect(agent_conninfo(dsn), autocommit=True)
         try:
-            capture = _attached(session)
-            name = server_name(session.info.dbname, replica)
-            session.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
-            stored = read_position(session)
-            known = writers(session, tables)
-            captured = {one.server.oid: one.table for one in known.values()}
+            found = open_database(session, replica, tables, skew_s)
             journal = LogJournal(
-                _checkpoint(capture, stored.rid),
-                TableCapture(captured, record_bytes),
-                stored.answered,
-                parse_numbering(capture.numbering, stored.rid),
+                checkpoint_of(found.capture, found.stored.rid),
+                TableCapture(found.by_oid, record_bytes, found.forms),
+                found.stored.answered,
+                parse_numbering(found.capture.numbering, found.stored.rid),
             )
-            stream = LogStream.open(dsn, capture.slot, PUBLICATION, journal.checkpoint.lsn)
+            reader = LogReader.open(dsn, found.name, journal)
         except BaseException:
             session.close()
             raise
         return cls(
             session,
-            stream,
-            dsn,
-            capture,
-            stored,
-            known,
-            journal,
-            Assembler(name),
-            stored.position,
+            reader,
+            found,
+            found.capture,
+            found.stored,
+            found.stored.position,
+            record_bytes,
             skew_s,
         )
 
     def close(self) -> None:
         """Close both connections; nothing is lost by not doing so."""
-        self.stream.close()
+        self.reader.stream.close()
         self.session.close()
+
+    @property
+    def writers(self) -> Mapping[str, RowWriter]:
+        """The replicated tables, by name."""
+        return self.opened.writers
+
+    @property
+    def journal(self) -> LogJournal:
+        """What is read of the log and not published."""
+        return self.reader.journal
 
     # -- schema -----------------------------------------------------------------------------
 
     @store_errors()
     def check_schema(self) -> None:
-        """StateError if the log has no changes of a table any more, or of another one of its name.
+        """Raise if the log lacks something of a table, which nobody else says (check_captured)."""
+        look_at_tables(self.session, self.writers, self.opened.tables)
 
-        A table that was dropped and made again leaves the publication, and nobody says so.
-        """
-        rows = self.session.execute(
-            "SELECT r.prrelid FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid"
-            " WHERE p.pubname = %s",
-            (PUBLICATION,),
-        )
-        published = {row[0] for row in rows.fetchall()}
-        gone = [one.table.name for one in self.writers.values() if one.server.oid not in published]
-        if gone:
-            raise StateError(
-                f"table {gone[0]} is not in publication {PUBLICATION}: it was dropped and made"
-                " again, or taken out, so changes of it may be missing; attach the database anew"
-            )
-
+    @store_errors()
     def unpublished_schema(self) -> PublishedSchema | None:
-        """None: the schema of such a database is not published."""
-        return None
+        """The schema, if this process has not published it yet; its document, if it is new."""
+        now_s = time.monotonic()
+        if self.schema is None or now_s - self.schema_at_s >= SCHEMA_S:
+            tables = [one.table for one in self.writers.values()]
+            whole = database_schema(self.session, "", tables)
+            published = "" if self.schema is None else self.schema.published
+            self.schema = SchemaPublication.of(whole, self.record_bytes, published)
+            self.schema_at_s = now_s
+        return self.schema.unpublished(self.position.generation, self.capture.schema)
 
+    @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
-        """Do nothing: there is none to be published."""
+        """Store that the topic holds the document of this schema."""
+        published = known_as(self.position.generation, schema.digest)
+        if schema.document is not None:
+            self.capture = replace(self.capture, schema=published)
+            write_capture(self.session, self.capture)
+        if self.schema is not None:
+            self.schema.published = published
 
+    @store_errors()
     def kept_rows(self) -> KeptRows:
-        """Return that none is known to be in this database only."""
-        return KeptRows()
+        """The rows that are only in this database; counted now and then, for there may be many."""
+        now_s = time.monotonic()
+        if self.kept_at_s is None or now_s - self.kept_at_s >= KEPT_S:
+            listed = uncarried.count(self.session)
+            first = uncarried.first(self.session) if listed else None
+            self.kept = KeptRows(listed, saved.count(self.session), first)
+            self.kept_at_s = now_s
+        return self.kept
 
     # -- journal ----------------------------------------------------------------------------
 
     @store_errors()
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
         """The next entries that are not known to be in the topic."""
-        self._catch_up()
-        return self.journal.first(rows_max, bytes_max)
+        is_read = self._catch_up()
+        entries = self.journal.first(rows_max, bytes_max)
+        if is_read and not entries:
+            self._pass_idle()
+        return entries
 
     @store_errors()
     def backlog(self) -> int:
@@ -180,8 +219,9 @@ class PostgresStore:
     @store_errors()
     def mark_published(self, entry: JournalEntry) -> None:
         """Store that the topic has the log up to this entry, then let the server forget it."""
+        published = [one for one in self.journal.entries if one.id <= entry.id]
         self.journal.mark_published(entry)
-        self._store_checkpoint()
+        self._store_checkpoint(published)
         if isinstance(entry.record, Snapshot):
             snapshot.forget(self.session)
 
@@ -229,42 +269,37 @@ class PostgresStore:
 
     def _catch_up(self) -> bool:
         """Read what is committed; return whether all of it is read."""
-        end, until_s = self._end_of_log(), time.monotonic() + CATCH_UP_S
-        while len(self.journal.entries) < READ_AHEAD:
-            wait_s = until_s - time.monotonic()
-            if self.stream.decoded < end and wait_s > 0:
-                self.stream.release(self.stream.released, asks=True)
-            data = self.stream.read(min(max(wait_s, 0), 0.005))
-            if data is not None:
-                transaction = self.assembler.add(data)
-                if transaction is not None:
-                    self.journal.add(transaction)
-            elif self.stream.decoded >= end or wait_s <= 0:
-                break
-        return self.stream.decoded >= end
+        return self.reader.catch_up(self._end_of_log())
+
+    def _pass_idle(self) -> None:
+        """Let the server forget what nobody has to publish: what others write, and own applies."""
+        silent_s, passed = time.monotonic() - self.stored_at_s, self.reader.stream.decoded
+        held = passed - self.journal.checkpoint.lsn
+        if any(
+            silent_s >= after and held >= least
+            for after, least in zip(IDLE_S, IDLE_BYTES, strict=True)
+        ):
+            self.journal.pass_idle(passed)
+            self._store_checkpoint()
 
     def _end_of_log(self) -> int:
         query = "SELECT pg_current_wal_insert_lsn()::text"
         (text,) = self.session.execute(query).fetchone() or ("0/0",)
         return parse_lsn(str(text))
 
-    def _store_checkpoint(self) -> None:
-        """Store it durably; only then the server is told."""
+    def _store_checkpoint(self, published: Sequence[JournalEntry] = ()) -> None:
+        """Store it durably, with what these entries list; only then the server is told."""
         found = self.journal.checkpoint
-        generator = found.state.generator
-        self.capture = replace(
-            self.capture,
-            lsn=lsn_text(found.lsn),
-            time_s=generator.time_s,
-            sequence=generator.sequence,
-            opno=found.state.opno,
-            epoch=found.state.epoch,
-            csn=found.csn,
-            published=str(found.published),
-            numbering=numbering_text(self.journal.numbering),
-        )
-        write_capture(self.session, self.capture)
-        self.stream.release(found.lsn)
+        self.capture = captured(self.capture, found, self.journal.numbering)
+        if uncarried.concerns(self.session, published):
+            with self.session.transaction():
+                uncarried.note(self.session, self.writers, published, self.record_bytes)
+                write_capture(self.session, self.capture)
+            self.kept_at_s = None
+        else:
+            write_capture(self.session, self.capture)
+        self.stored_at_s = time.monotonic()
+        self.reader.stream.release(found.lsn)
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -313,7 +348,8 @@ class PostgresStore:
         self.position = started
         self.journal.answer(answered)
         hello = started.hello(own, lost=lost, agreement=self.agreement)
-        return replace(hello, snapshot=snapshot.named(self.session))
+        told, left_out = snapshot.named(self.session), self.opened.unreplicated
+        return replace(hello, unreplicated=left_out or None, snapshot=told)
 
     @store_errors()
     def reconcile(self, past: OwnTopic) -> str | None:
@@ -334,7 +370,7 @@ class PostgresStore:
             self.journal.checkpoint = replace(self.journal.checkpoint, published=torn - 1)
         if self.stored.replica_epoch <= past.epoch:
             self._raise_epoch(past.epoch + 1)
-        if torn is not None or self._is_overtaken(past):
+        if torn is not None or is_overtaken(self.journal, past):
             self._number_behind(past)
         else:
             self._store_checkpoint()
@@ -343,21 +379,10 @@ class PostgresStore:
         shared = (*known, self.journal.checkpoint.csn, self.capture.own)
         return max((csn for csn in shared if csn and csn < past.first_missing), default=None)
 
-    def _is_overtaken(self, past: OwnTopic) -> bool:
-        """Return whether the next change would not be above everything in the topic."""
-        state = self.journal.checkpoint.state
-        if state.opno < past.opno:
-            return True
-        if _further(state.generator, past.csn) == state.generator:
-            return False
-        waiting = (one.record for one in self.journal.entries)
-        first = next((one.csn for one in waiting if isinstance(one, Change)), "")
-        return first <= past.csn
-
     def _number_behind(self, past: OwnTopic) -> None:
         """Go on behind the topic's CSN and opno, and read the log again from the checkpoint."""
         state = self.journal.checkpoint.state
-        generator = _further(state.generator, past.csn)
+        generator = further(state.generator, past.csn)
         limit = self.journal.numbering.limit
         is_ended = not past.unfinished()
         self._go_on_from(generator, max(state.opno, past.opno), limit, is_ended=is_ended)
@@ -372,11 +397,10 @@ class PostgresStore:
         else:
             found = replace(found, state=FoldState(generator, opno, found.state.epoch))
         numbering = Numbering(cut, limit)
-        self.journal = LogJournal(found, self.journal.capture, self.journal.answered, numbering)
+        before = self.journal
+        self.reader.journal = LogJournal(found, before.capture, before.answered, numbering)
         self._store_checkpoint()
-        self.stream.close()
-        self.stream = _opened_again(self.dsn, self.capture.slot, found.lsn)
-        self.assembler = Assembler(self.assembler.origin)
+        self.reader.begin_again()
 
     def _raise_epoch(self, epoch: int) -> None:
         """Raise the replica's epoch at its place in the log: what was written keeps its own."""
@@ -402,36 +426,21 @@ class PostgresStore:
             self.stored,
             self.lock_wait,
             self.skew_s,
+            self.record_bytes,
+            self._is_waiting,
         )
         self.stored = read_position(self.session)
         self.position = done.position
-        return done
+        self.kept_at_s = None if done.saved else self.kept_at_s
+        command = f"slackwater agent saved --database {quote(self.reader.dsn)}"
+        return replace(done, saved_shown_by=command)
 
-
-def _further(generator: Generator, csn: str) -> Generator:
-    """The generator behind this CSN, if that is further; empty: there is none."""
-    behind = Generator.behind(generator.rid, csn)
-    return max(generator, behind, key=lambda one: (one.time_s, one.sequence))
-
-
-def _attached(session: Session) -> Capture:
-    capture = read_capture(session)
-    if capture is None:
-        raise StateError("the database is not attached to a replica: attach it first")
-    return capture
-
-
-def _checkpoint(capture: Capture, rid: int) -> LogCheckpoint:
-    generator = Generator(rid, capture.time_s, capture.sequence)
-    state = FoldState(generator, capture.opno, capture.epoch)
-    return LogCheckpoint(parse_lsn(capture.lsn), state, capture.csn, int(capture.published))
-
-
-def _opened_again(dsn: str, slot: str, lsn: int) -> LogStream:
-    """The stream from here, once the backend of the one before has ended."""
-    for _ in range(100):
-        try:
-            return LogStream.open(dsn, slot, PUBLICATION, lsn)
-        except StoreBusyError:
-            time.sleep(0.05)
-    return LogStream.open(dsn, slot, PUBLICATION, lsn)
+    def _is_waiting(self, table: str, key: str, image: str) -> bool:
+        """Return whether the last change that waits to be published leaves this image of a row."""
+        changes = (one.record for one in reversed(self.journal.entries))
+        of_row = (
+            one.after
+            for one in changes
+            if isinstance(one, Change) and (one.table, one.key) == (table, key)
+        )
+        return next(of_row, None) == image

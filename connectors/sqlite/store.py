@@ -12,8 +12,8 @@ from typing import Any
 from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
 from connectors.agent.found import IsKnown
-from connectors.agent.images import OVERHEAD_BYTES
 from connectors.agent.own_topic import OwnTopic
+from connectors.agent.schema_publication import SchemaPublication, known_as
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.batch import apply_batch
 from connectors.sqlite.apply.rows import RowWriter, writers
@@ -39,7 +39,7 @@ from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
-from streaming.core.schema.document import DOCUMENT_BYTES, DatabaseSchema
+from streaming.core.schema.document import DatabaseSchema
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +65,9 @@ class SqliteStore:
     schema_version: int = -1
     warnings: set[str] = field(default_factory=set)
     unreplicated: tuple[str, ...] = ()
-    schema: DatabaseSchema = field(default_factory=lambda: DatabaseSchema("", "", ""))
-    schema_published: str = ""
+    schema: SchemaPublication = field(
+        default_factory=lambda: SchemaPublication(DatabaseSchema("", "", ""))
+    )
     wal: OpenedFile | None = None
     agreement: str | None = None
 
@@ -157,7 +158,7 @@ class SqliteStore:
         self.writers = writers(self.connection, self.tables.values())
         (self.schema_version,) = self._row("PRAGMA schema_version")
         whole = database_schema(self.connection, "", [*self.tables])
-        self.schema = whole.bounded(min(DOCUMENT_BYTES, self.record_bytes - OVERHEAD_BYTES))
+        self.schema = SchemaPublication.of(whole, self.record_bytes, self.schema.published)
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""
@@ -174,25 +175,17 @@ class SqliteStore:
     @store_errors()
     def unpublished_schema(self) -> PublishedSchema | None:
         """The schema, if this process has not published it yet; its document, if it is new."""
-        digest = self.schema.digest
-        if self._published_digest(digest) == self.schema_published:
-            return None
         (stored,) = self._row("SELECT schema FROM _slackwater_position")
-        is_known = stored == self._published_digest(digest)
-        return PublishedSchema(digest, None if is_known else self.schema.text())
+        return self.schema.unpublished(self.position.generation, stored)
 
     @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
         """Store that the topic holds the document of this schema."""
-        published = self._published_digest(schema.digest)
+        published = known_as(self.position.generation, schema.digest)
         if schema.document is not None:
             with self._transaction():
                 self.connection.execute("UPDATE _slackwater_position SET schema = ?", (published,))
-        self.schema_published = published
-
-    def _published_digest(self, digest: str) -> str:
-        """By what a published document is known; a hub that was restored may lack it."""
-        return f"{self.position.generation}:{digest}"
+        self.schema.published = published
 
     @store_errors()
     def backlog(self) -> int:

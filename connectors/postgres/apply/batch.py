@@ -12,11 +12,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from connectors.agent.applying import advanced, check_known, lacking
-from connectors.agent.contract import AppliedBatch, StoreBusyError
+from connectors.agent.contract import AppliedBatch, SavedRow, StoreBusyError
+from connectors.postgres.apply import uncarried
 from connectors.postgres.apply.each_item import EachItem, code_of
 from connectors.postgres.apply.fast import runs_of
 from connectors.postgres.apply.lock_wait import WAIT_MS, LockWait
 from connectors.postgres.apply.rows import RowWriter
+from connectors.postgres.apply.saved import IsWaiting, RowAtRisk, forget_standing, save
 from connectors.postgres.apply.strangers import items_of
 from connectors.postgres.errors import store_error
 from connectors.postgres.install.system import (
@@ -30,7 +32,7 @@ from connectors.postgres.sql import Session
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.errors import StateError, WireError
-from streaming.core.records.record import Item, Refused
+from streaming.core.records.record import RECORD_BYTES, Item, Refused
 
 
 def apply_batch(
@@ -42,17 +44,21 @@ def apply_batch(
     before: StoredPosition,
     lock_wait: LockWait,
     max_skew_s: int = MAX_SKEW_S,
+    record_bytes: int = RECORD_BYTES,
+    is_waiting: IsWaiting = lambda *_: False,
 ) -> AppliedBatch:
     """Apply a batch and store the offset behind it; a refused item does not block the others.
 
+    A row that is nowhere else is saved first (saved.py).
     The session is in autocommit mode and has set up the agent's replication origin. `before`: the
     position that the agent stored last. `max_skew_s`: how far ahead of the clock a CSN is followed.
+    `record_bytes`: no record may be larger. `is_waiting`: whether an image waits to be published.
     StoreBusyError: a local transaction has rows open, and nothing was applied. StateError: the
     position in the database is another one, or an item is none that this agent knows. StoreError:
     the database failed, perhaps behind the commit: the position says whether it is applied.
     """
     check_known(batch)
-    apply = BatchTransaction(session, writers, batch, before, lock_wait)
+    apply = BatchTransaction(session, writers, batch, before, lock_wait, record_bytes, is_waiting)
     seen_at = (clock_ms // 1000, max_skew_s)
     try:
         try:
@@ -80,6 +86,8 @@ class BatchTransaction:
     batch: ApplyBatch
     before: StoredPosition
     lock_wait: LockWait
+    record_bytes: int
+    is_waiting: IsWaiting
 
     @property
     def tables(self) -> list[RowWriter]:
@@ -96,15 +104,24 @@ class BatchTransaction:
             self.session.execute("BEGIN")
             self._begin()
             items = items_of(self.session, self.writers, self.batch.items)
+            at_risk = save(self.session, self.writers, items, self.record_bytes, self.is_waiting)
             refused = self._write_each(items) if is_careful else self._write_fast(items)
             reported = lacking(items, refused)
+            gone = self._gone(at_risk)
             applied = self._end(items, reported, next_offset, seen_at)
             self.session.execute("COMMIT")
         except BaseException:
             if self.session.info.transaction_status is not TransactionStatus.UNKNOWN:
                 self.session.execute("ROLLBACK")
             raise
-        return applied
+        return replace(applied, saved=gone)
+
+    def _gone(self, at_risk: Sequence[RowAtRisk]) -> tuple[SavedRow, ...]:
+        """The saved rows that were overwritten, which are no more rows that are not replicated."""
+        gone = forget_standing(self.session, self.writers, at_risk) if at_risk else ()
+        for row in gone:
+            uncarried.strike_out(self.session, row.table, row.key)
+        return gone
 
     def _begin(self) -> None:
         for setting in (

@@ -15,7 +15,7 @@ from connectors import wire
 from connectors.postgres.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
-from streaming.core.model.errors import ConfigError, WireError
+from streaming.core.model.errors import WireError
 from streaming.core.model.table import Table
 from streaming.core.model.values import json_text
 from streaming.core.records.record import Item
@@ -57,6 +57,47 @@ class RowWriter:
             raise WireError(f"{key} is not a key of table {self.table.name}")
         return values
 
+    def key_or_none(self, key: str) -> dict[str, str | None] | None:
+        """The texts of a key; None: it is none of this table."""
+        try:
+            return self.key(key)
+        except WireError:  # so its item is refused
+            return None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that hold a value of their own, replicated or not."""
+        return [one.name for one in self.server.columns.values() if not one.is_generated]
+
+    def lock(self, session: Session, keys: Sequence[RowTexts], condition: str) -> bool:
+        """Lock these rows in their order; return whether the condition on `t` holds for one."""
+        order = ", ".join(f"t.{name(one)}" for one in self.table.key)
+        locked = (
+            f"SELECT {condition} AS found FROM {self.server.sql} t, {self._source(self.table.key)}"
+            f" WHERE {self._same_key} ORDER BY {order} FOR UPDATE OF t"
+        )
+        query = f"SELECT coalesce(bool_or(found), false) FROM ({locked}) locked"
+        (found,) = session.execute(query.encode(), (_json(keys),)).fetchone() or (False,)
+        return bool(found)
+
+    def rows(
+        self, session: Session, keys: Sequence[RowTexts] | None, condition: str = "true"
+    ) -> list[RowTexts]:
+        """The rows of these keys (None: all) for which the condition on `t` holds, whole.
+
+        With columns that are not replicated, and without those that are generated.
+        """
+        columns = self.columns
+        query = f"SELECT {', '.join(f't.{name(one)}' for one in columns)} FROM {self.server.sql} t"
+        given: tuple[str, ...] = ()
+        if keys is None:
+            query += f" WHERE {condition}"
+        else:
+            given = (_json(keys),)
+            query += f", {self._source(self.table.key)} WHERE {self._same_key} AND ({condition})"
+        found = texts(session, query, given)
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
     def upsert(self, session: Session, rows: Sequence[RowTexts], *, is_careful: bool) -> None:
         """Write rows of the same columns, each key once.
 
@@ -90,7 +131,7 @@ class RowWriter:
 
     def take_out(self, session: Session, key: RowTexts) -> dict[str, str | None] | None:
         """Delete a row and return it whole, with columns that are not replicated; None: no row."""
-        columns = [c.name for c in self.server.columns.values() if not c.is_generated]
+        columns = self.columns
         query = (
             f"DELETE FROM {self.server.sql} t USING {self._source(self.table.key)}"
             f" WHERE {self._same_key}"
@@ -116,9 +157,9 @@ class RowWriter:
         same = [f"{_of('t', part)} = {_of('x', part)}" for part in unique.parts]
         if unique.condition is not None:
             same.append(_of("t", unique.condition))
-        columns = [c for c in self.server.columns.values() if not c.is_generated]
-        cast = ", ".join(f"{self._cast(c.name)} AS {name(c.name)}" for c in columns)
-        source = self._source([c.name for c in columns])
+        columns = self.columns
+        cast = ", ".join(f"{self._cast(one)} AS {name(one)}" for one in columns)
+        source = self._source(columns)
         keys = ", ".join(f"t.{name(column)}" for column in self.table.key)
         is_own = " AND ".join(f"t.{name(one)} = x.{name(one)}" for one in self.table.key)
         query = (
@@ -209,29 +250,8 @@ class RowWriter:
 
 
 def writers(session: Session, tables: Iterable[Table]) -> dict[str, RowWriter]:
-    """The writer of each table, by its name; ConfigError: one cannot be written."""
-    found = dict[str, RowWriter]()
-    for table in tables:
-        server = read_table(session, table.name)
-        absent = [column for column in table.columns if column not in server.columns]
-        if absent:
-            raise ConfigError(
-                f"table {table.name} has no column {', '.join(absent)}: create it, or correct the"
-                " configuration"
-            )
-        if any(one.is_primary and one.is_deferrable for one in server.uniques):
-            raise ConfigError(
-                f"the primary key of table {table.name} is deferrable, so no row can be found by"
-                " it when it is written: declare it NOT DEFERRABLE"
-            )
-        if server.is_checked_later and server.is_acting:
-            raise ConfigError(
-                f"table {table.name} has a deferrable unique or exclusion constraint, and"
-                " triggers or foreign keys, which would act on each row of the hub while the"
-                " constraint is checked: declare the constraint NOT DEFERRABLE"
-            )
-        found[table.name] = RowWriter(table, server)
-    return found
+    """The writer of each table, by its name; ConfigError: one is not there."""
+    return {table.name: RowWriter(table, read_table(session, table.name)) for table in tables}
 
 
 def _json(rows: Iterable[RowTexts]) -> str:

@@ -1,4 +1,4 @@
-"""The schema `slackwater`: the position, up to where the log is published, what was attached.
+"""The schema `slackwater`: the position, what is published, what was attached, rows only here.
 
 Its tables are in no publication, and most of them have one row. The position is written in the
 transaction that applies a batch; the capture row when the topic is known to hold what the log has
@@ -62,7 +62,29 @@ DDL = (
   changes_offset bigint NOT NULL DEFAULT 0,  -- the own topic was compared up to here
   changes_session text,  -- the session in force there
   own text,  -- the largest own CSN in the topic below changes_offset
-  columns text NOT NULL DEFAULT ''  -- digest of the columns that are carried
+  schema text NOT NULL DEFAULT '',  -- the schema whose document the topic has
+  publication bigint NOT NULL DEFAULT 0  -- its oid: one that was made again is another; 0: unknown
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.captured (
+  "table" text PRIMARY KEY,
+  oid bigint NOT NULL,  -- a table that was made again has another
+  columns text NOT NULL  -- those that are replicated with their types, as JSON
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.uncarried (
+  "table" text NOT NULL,
+  key text NOT NULL,
+  csn text NOT NULL,
+  since_ms bigint NOT NULL,
+  faults text NOT NULL,  -- why no replica can take the row
+  PRIMARY KEY ("table", key)
+)""",
+    """CREATE TABLE IF NOT EXISTS slackwater.saved (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  "table" text NOT NULL,
+  key text NOT NULL,  -- as the wire has it
+  why text NOT NULL,
+  row json NOT NULL  -- column -> its text in PostgreSQL, null for null
 )""",
     """CREATE TABLE IF NOT EXISTS slackwater.snapshot (
   "table" text PRIMARY KEY,  -- whose rows are told: they are older than its capture
@@ -108,7 +130,8 @@ class Capture:
     changes_offset: int = 0
     changes_session: str | None = None
     own: str | None = None
-    columns: str = ""
+    schema: str = ""
+    publication: int = 0
 
 
 def create(connection: Session) -> None:

@@ -166,7 +166,7 @@ class _Fold:
                         generator = replace(generator, time_s=seen[0], sequence=seen[1])
                     self.state = replace(self.state, generator=generator, epoch=applied.epoch + 1)
                 case EpochMessage(epoch):
-                    self.state = replace(self.state, epoch=epoch)
+                    self.state = replace(self.state, epoch=max(self.state.epoch, epoch))
                 case SnapshotRows(id_, table, rows):
                     for key, after in rows:
                         yield JournalEntry(0, self._told(id_, table, key, after), None)

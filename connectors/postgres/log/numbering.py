@@ -1,9 +1,12 @@
-"""What was decided about numbers, as text in the capture row."""
+"""What was decided about numbers, as text in the capture row, and when there is to decide."""
 
 import orjson
 
+from connectors.agent.own_topic import OwnTopic
 from connectors.postgres.log.fold import AS_LOGGED, Cut, Limit, Numbering
+from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.lsn import lsn_text, parse_lsn
+from streaming.core.model.change import Change
 from streaming.core.model.csn import Generator
 from streaming.core.model.values import json_text
 
@@ -34,3 +37,21 @@ def parse_numbering(text: str, rid: int) -> Numbering:
     if "limit" in members:
         limit = Limit(members["limit"][0], parse_lsn(members["limit"][1]))
     return Numbering(cut, limit)
+
+
+def is_overtaken(journal: LogJournal, past: OwnTopic) -> bool:
+    """Return whether the next change would not be above everything in the topic."""
+    state = journal.checkpoint.state
+    if state.opno < past.opno:
+        return True
+    if further(state.generator, past.csn) == state.generator:
+        return False
+    waiting = (one.record for one in journal.entries)
+    first = next((one.csn for one in waiting if isinstance(one, Change)), "")
+    return first <= past.csn
+
+
+def further(generator: Generator, csn: str) -> Generator:
+    """The generator behind this CSN, if that is further; empty: there is none."""
+    behind = Generator.behind(generator.rid, csn)
+    return max(generator, behind, key=lambda one: (one.time_s, one.sequence))

@@ -7,8 +7,10 @@ what it keeps. Text is written as the agent's settings say, whatever the role's 
 
 import select
 import struct
+import threading
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from psycopg import OperationalError, pq
 from psycopg.pq.abc import PGconn
@@ -25,18 +27,25 @@ _DATA, _KEEPALIVE, _STATUS = (
 )
 _SLOT_IN_USE = b"55006"
 
+FEEDBACK_S = 10.0
+"""So often the server hears of the agent, though the agent waits for Kafka or applies a batch.
+
+It ends a connection that is silent for wal_sender_timeout (60 s), and then decodes all anew."""
+
 
 @dataclass(slots=True)
 class LogStream:
     """An open stream; `released`: up to where the server may forget the log.
 
     `decoded`: everything that was committed before this place has been sent. Every method raises
-    StoreError when the connection is lost.
+    StoreError when the connection is lost. A thread of its own keeps the connection alive.
     """
 
     connection: PGconn
     released: int
     decoded: int = 0
+    used: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    closed: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @classmethod
     def open(cls, dsn: str, slot: str, publication: str, lsn: int) -> "LogStream":
@@ -51,7 +60,9 @@ class LogStream:
         command = f"START_REPLICATION SLOT {_quoted(slot)} LOGICAL {lsn_text(lsn)} ({options})"
         result = connection.exec_(command.encode())
         if result.status == pq.ExecStatus.COPY_BOTH:
-            return cls(connection, lsn)
+            stream = cls(connection, lsn)
+            threading.Thread(target=stream._keep_alive, name="log feedback", daemon=True).start()
+            return stream
         state = result.error_field(pq.DiagnosticField.SQLSTATE)
         said = f"slot {slot} cannot be read: {_text(result.error_message)}"
         connection.finish()
@@ -64,7 +75,8 @@ class LogStream:
         until_s = time.monotonic() + wait_s
         while True:
             try:
-                size, data = self.connection.get_copy_data(1)
+                with self.used:
+                    size, data = self.connection.get_copy_data(1)
                 if size < 0:
                     raise self._ended()
                 if size == 0 and not self._has_come(until_s - time.monotonic()):
@@ -84,20 +96,30 @@ class LogStream:
         known = self.released
         status = _STATUS.pack(b"r", known, known, known, now_us, asks)
         try:
-            self.connection.put_copy_data(status)
-            self.connection.flush()
+            with self.used:
+                self.connection.put_copy_data(status)
+                self.connection.flush()
         except OperationalError as error:
             raise StoreError(f"the stream of the log ended: {error}") from error
 
     def close(self) -> None:
         """Close the connection; what was not released comes again."""
-        self.connection.finish()
+        self.closed.set()
+        with self.used:
+            self.connection.finish()
+
+    def _keep_alive(self) -> None:
+        """Repeat what was released; a connection that is lost is for the reader to report."""
+        with suppress(StoreError):
+            while not self.closed.wait(FEEDBACK_S):
+                self.release(self.released)
 
     def _has_come(self, wait_s: float) -> bool:
         """Wait for input; return whether some came."""
         if wait_s <= 0 or not select.select([self.connection.socket], [], [], wait_s)[0]:
             return False
-        self.connection.consume_input()
+        with self.used:
+            self.connection.consume_input()
         return True
 
     def _received(self, data: bytes) -> bytes | None:

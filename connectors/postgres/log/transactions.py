@@ -95,6 +95,8 @@ class Assembler:
             return None
         match parse(data):
             case Begin() as begin:
+                if self.begun is not None:
+                    raise MessageError("the log begins a transaction within another one")
                 self.begun, self.whose = begin, Whose.LOCAL
                 self.writes, self.messages = [], []
             case OriginMessage(name=name):

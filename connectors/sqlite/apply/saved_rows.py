@@ -6,16 +6,14 @@ null are JSON's own. Bytes are {"blob": base64}, text that is no valid Unicode i
 """
 
 import base64
-import json
 import math
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
+from connectors.agent import saved_lines
 from connectors.agent.found import SavedImage
 from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import connect, reading
@@ -23,7 +21,6 @@ from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.spellings import Stored
 from connectors.sqlite.values.text import stored_bytes
 from streaming.core.model.errors import StateError
-from streaming.core.model.foreign_json import as_written, loads
 from streaming.core.model.values import is_utf8
 
 
@@ -49,7 +46,7 @@ def export(database: str | Path, path: Path) -> int:
             for one in _rows(connection)
         )
         try:
-            return write(lines, path)
+            return saved_lines.write(lines, path)
         except OSError as error:
             raise StateError(f"{path} cannot be written: {error}") from error
 
@@ -73,9 +70,7 @@ def _rows(connection: sqlite3.Connection) -> Iterator[SavedImage]:
 
 def line(table: str, key: str, row: Mapping[str, Stored], **more: str) -> str:
     """A saved row; `key`: as the wire has it."""
-    values = {name: stored_json(value) for name, value in row.items()}
-    saved = {"table": table, "key": loads(key, as_written), "row": values, **more}
-    return json.dumps(saved, ensure_ascii=False) + "\n"
+    return saved_lines.line(table, key, {n: stored_json(v) for n, v in row.items()}, **more)
 
 
 def stored_json(value: Stored) -> object:
@@ -89,23 +84,3 @@ def stored_json(value: Stored) -> object:
             return {"real": str(value)}
         case _:
             return value
-
-
-def write(lines: Iterable[str], path: Path) -> int:
-    """Write the lines and wait until they are on the disk; how many there are.
-
-    There is no file without a line, or if it cannot be written whole.
-    """
-    rest = iter(lines)
-    first = next(rest, None)
-    if first is None:
-        return 0
-    with path.open("x", encoding="utf-8") as file:
-        try:
-            count = sum(bool(file.write(one)) for one in chain([first], rest))
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            path.unlink()
-            raise
-    return count

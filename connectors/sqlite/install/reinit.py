@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors.agent import saved_lines
 from connectors.agent.found import IsKnown
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite import sql
@@ -47,7 +48,7 @@ def reinit(
     """
     known = tuple(tables)
     with atomic(connection):
-        saved = saved_rows.write(_rows_to_save(connection, known, is_known), path)
+        saved = saved_lines.write(_rows_to_save(connection, known, is_known), path)
         _empty(connection, known)
         _forget(connection, start)
     return saved

@@ -8,6 +8,7 @@ import psycopg
 from connectors.agent.attaching import ReplicaKey
 from connectors.agent.contract import ReplicaStore
 from connectors.postgres.install.attach import attach
+from connectors.postgres.names import server_name
 from connectors.postgres.store import PostgresStore
 from tests.connectors.conformance.database_under_test import ITEMS, RID, Row
 
@@ -29,27 +30,36 @@ class PostgresDatabase:
     def store(self) -> ReplicaStore:
         """The database as an agent opens it."""
         if not self._is_attached:
-            with psycopg.connect(self.dsn, autocommit=True) as session:
-                attach(session, ReplicaKey(REPLICA, RID), [ITEMS])
-            self._is_attached = True
+            self.attach()
         if self._opened is not None:
             self._opened.close()
         self._opened = PostgresStore.open(self.dsn, REPLICA, [ITEMS])
         return self._opened
 
+    def attach(self) -> None:
+        """Make it a replica."""
+        with psycopg.connect(self.dsn, autocommit=True) as session:
+            attach(session, ReplicaKey(REPLICA, RID), [ITEMS])
+        self._is_attached = True
+
     def close(self) -> None:
         """Close the store, and drop what is of the whole server."""
         if self._opened is not None:
-            name = self._opened.capture.slot
             self._opened.close()
+        if self._is_attached:
             with psycopg.connect(self.dsn, autocommit=True) as session:
+                name = server_name(session.info.dbname, REPLICA)
                 session.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
                 for _ in range(200):
                     try:
-                        session.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+                        session.execute(
+                            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                            " WHERE slot_name = %s",
+                            (name,),
+                        )
                         session.execute("SELECT pg_replication_origin_drop(%s)", (name,))
                         break
                     except psycopg.errors.ObjectInUse:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from connectors.postgres.values.text import TEXT_SETTINGS
+from tests.connectors.conformance.postgres_database import PostgresDatabase
 from tests.connectors.postgres.scratch_server import running_server
 
 _NUMBERS = count(1)
@@ -27,3 +28,11 @@ def dsn(postgres: str) -> str:
         connection.execute(f"CREATE DATABASE {name}".encode())
     options = " ".join(f"-c {setting}={value}" for setting, value in TEXT_SETTINGS.items())
     return f"{postgres} dbname={name} options='{options}'"
+
+
+@pytest.fixture
+def attached(dsn: str) -> Iterator[PostgresDatabase]:
+    """A database with the table of the conformance tests, for a store."""
+    database = PostgresDatabase(dsn)
+    yield database
+    database.close()

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from connectors.agent.contract import StoreBusyError, StoreError
-from connectors.postgres.apply.rows import writers
+from connectors.postgres.check.table_faults import check_tables
 from connectors.postgres.messages import AppliedMessage
 from streaming.core.delivery.consumer import Position
 from streaming.core.model.change import Op
@@ -416,7 +416,7 @@ def test_a_deferrable_constraint_beside_triggers_is_an_error(
     site.write("CREATE TABLE child (id int PRIMARY KEY, item bigint REFERENCES items)")
 
     with pytest.raises(ConfigError, match="NOT DEFERRABLE"):
-        writers(session, [ITEMS])
+        check_tables(session, [ITEMS])
 
 
 def test_an_identity_that_is_always_generated_is_written(

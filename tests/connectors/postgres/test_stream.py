@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.postgres.log import stream as stream_module
 from connectors.postgres.log.lsn import lsn_text, parse_lsn
 from connectors.postgres.log.stream import LogStream
 from connectors.postgres.log.transactions import Assembler, LogTransaction, RowWrite
@@ -174,3 +175,19 @@ def test_a_server_that_is_not_there_is_said() -> None:
     """With what libpq says of it."""
     with pytest.raises(StoreError, match="the log cannot be read"):
         LogStream.open("host=127.0.0.1 port=1 dbname=x", "s", "p", 0)
+
+
+def test_the_server_hears_of_an_agent_that_reads_nothing(
+    client: Client, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for Kafka, perhaps for an hour; a silent connection is ended by the server."""
+    monkeypatch.setattr(stream_module, "FEEDBACK_S", 0.1)
+    options = str(psycopg.conninfo.conninfo_to_dict(dsn)["options"])
+    impatient = psycopg.conninfo.make_conninfo(
+        dsn, options=f"{options} -c wal_sender_timeout=500ms"
+    )
+    with closing(opened(client, impatient)) as stream:
+        time.sleep(1.5)
+        client.execute("INSERT INTO item VALUES (1)")
+
+        assert ids(next_transaction(stream)) == ["1"]

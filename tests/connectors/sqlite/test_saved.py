@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from connectors.agent import saved_lines
 from connectors.agent.contract import AppliedBatch, SavedRow
 from connectors.sqlite.apply import saved, saved_rows
 from connectors.sqlite.apply.saved import NOT_AT_THE_HUB, NOT_CAPTURED
@@ -412,7 +413,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_left(tmp_path: Path) -> None
         raise OSError("no space is left")
 
     with pytest.raises(OSError, match="no space"):
-        saved_rows.write(lines(), tmp_path / "saved.jsonl")
+        saved_lines.write(lines(), tmp_path / "saved.jsonl")
 
     assert list(tmp_path.iterdir()) == []
 

@@ -1,0 +1,185 @@
+"""Whether the log still has what a table needs: it is published, whole, and of the form it had.
+
+PostgreSQL tells nobody that a table left the publication, that a column has another type (its
+values are rewritten without a message), or that a column that is new has a default.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from connectors.postgres.log.pgoutput import Relation
+from connectors.postgres.names import PUBLICATION
+from connectors.postgres.sql import Session
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.table import Table
+from streaming.core.model.values import json_text
+
+FULL = "f"
+"""The replica identity with which the log has the row before."""
+
+ColumnForms = Mapping[str, str]
+"""Column -> its type: the oid, and the modifier where another one rewrites values."""
+
+_QUERY = """SELECT c.oid::bigint, c.relname, c.relreplident::text,
+  EXISTS (SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    WHERE r.prrelid = c.oid AND p.pubname = %s),
+  (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod))
+    FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+  ARRAY(SELECT t.tgname::text FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
+    AND t.tgenabled IN ('A', 'R') ORDER BY t.tgname)
+FROM pg_class c WHERE c.oid = ANY(%s)"""
+
+_OPERATIONS = """SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication
+WHERE pubname = %s"""
+
+_LIMITS = """SELECT r.prrelid::regclass::text FROM pg_publication_rel r
+JOIN pg_publication p ON p.oid = r.prpubid
+WHERE p.pubname = %s AND (r.prattrs IS NOT NULL OR r.prqual IS NOT NULL)"""
+
+_REWRITING = {1042, 1082, 1083, 1114, 1184, 1186, 1266, 1560, 1700}
+"""oids of built-in types whose modifier changes values: bpchar, the times, bit, numeric."""
+
+_LISTS_SINCE = 150000
+"""The version from which a publication can have lists of columns and filters of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedTable:
+    """A table as the log has it; `acting`: triggers that would fire on what the agent applies."""
+
+    oid: int
+    relation: str
+    identity: str
+    is_published: bool
+    columns: ColumnForms
+    acting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTable:
+    """A table as the agent read it last; `columns`: those that were replicated."""
+
+    oid: int
+    columns: ColumnForms
+
+
+def form_of(type_oid: int, modifier: int) -> str:
+    """The form of a column."""
+    return f"{type_oid}:{modifier}" if type_oid in _REWRITING else str(type_oid)
+
+
+def forms_of(relation: Relation) -> ColumnForms:
+    """The forms of the columns of which the log has values."""
+    return {one.name: form_of(one.type_oid, one.modifier) for one in relation.columns}
+
+
+def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTable]:
+    """The tables of these oids that are there; StateError: the publication lacks operations."""
+    (is_whole,) = session.execute(_OPERATIONS, (PUBLICATION,)).fetchone() or (True,)
+    limited = None
+    if session.info.server_version >= _LISTS_SINCE:
+        limited = session.execute(_LIMITS, (PUBLICATION,)).fetchone()
+    if not is_whole or limited:
+        what = (
+            f"a list of columns or a filter for {limited[0]}" if limited else "not all operations"
+        )
+        raise StateError(
+            f"publication {PUBLICATION} has {what}, so the log lacks changes: drop it and make it"
+            " again as it was, then start the agent again, which tells the rows of all tables"
+        )
+    rows = session.execute(_QUERY, (PUBLICATION, list(oids))).fetchall()
+    return {
+        oid: CapturedTable(
+            oid,
+            name,
+            identity,
+            is_published,
+            {column: form_of(*form) for column, form in (columns or {}).items()},
+            tuple(acting),
+        )
+        for oid, name, identity, is_published, columns, acting in rows
+    }
+
+
+def check_captured(
+    table: Table, relation: str, forms: ColumnForms, found: CapturedTable | None
+) -> None:
+    """Raise if the log does not have all changes of a table as the agent reads them.
+
+    `relation`, `forms`: of the table when the agent started. StateError: start it again when that
+    is done which the text says. ConfigError: the configuration must follow.
+    """
+    name = table.name
+    if found is None or not found.is_published:
+        raise StateError(
+            f"table {name} is not in publication {PUBLICATION}: it was dropped and made again, or"
+            f" taken out. ALTER TABLE {name} REPLICA IDENTITY FULL; ALTER PUBLICATION"
+            f" {PUBLICATION} ADD TABLE {name}; then start the agent again, which tells its rows"
+        )
+    if found.relation != relation:
+        raise ConfigError(
+            f"table {name} is named {found.relation} now: name it back, or configure the new name"
+        )
+    gone = [column for column in table.columns if column not in found.columns]
+    if gone:
+        raise ConfigError(
+            f"table {name} has no column {', '.join(gone)} any more: it was dropped or renamed;"
+            " take it out of the configuration, or name it there as it is now"
+        )
+    other = [column for column in table.columns if forms.get(column) != found.columns[column]]
+    if other:
+        raise StateError(
+            f"column {', '.join(other)} of table {name} has another type now, and its values were"
+            " rewritten without a word in the log: configure its type, then start the agent again,"
+            " which tells the rows of the table"
+        )
+    if found.identity != FULL:
+        raise StateError(
+            f"the log no longer has the rows of table {name} as they were before a change: ALTER"
+            f" TABLE {name} REPLICA IDENTITY FULL; then start the agent again"
+        )
+    if found.acting:
+        raise StateError(
+            f"trigger {found.acting[0]} of table {name} fires on what the agent applies, and its"
+            f" writes would reach no other replica: ALTER TABLE {name} ENABLE TRIGGER"
+            f" {found.acting[0]}, or drop it; then start the agent again"
+        )
+
+
+def to_tell(
+    known: Mapping[str, KnownTable], tables: Mapping[str, KnownTable]
+) -> Iterator[tuple[str, str]]:
+    """The tables whose rows must be told again, and why: what the log has not of them."""
+    for name, now in tables.items():
+        before = known.get(name)
+        if before is None:
+            yield name, "it was not replicated"
+        elif before.oid != now.oid:
+            yield name, "it was dropped and made again"
+        else:
+            names = [column for column in now.columns if column not in before.columns]
+            if names:
+                yield name, f"column {', '.join(names)} was not replicated"
+            other = [
+                c for c in now.columns if before.columns.get(c, now.columns[c]) != now.columns[c]
+            ]
+            if other and not names:
+                yield name, f"column {', '.join(other)} had another type"
+
+
+def read_known(session: Session) -> dict[str, KnownTable]:
+    """The tables as they were stored, by their names; empty: nothing was read yet."""
+    rows = session.execute('SELECT "table", oid, columns FROM slackwater.captured').fetchall()
+    return {name: KnownTable(oid, orjson.loads(columns)) for name, oid, columns in rows}
+
+
+def write_known(session: Session, tables: Mapping[str, KnownTable]) -> None:
+    """Store these tables, and no others."""
+    session.execute("DELETE FROM slackwater.captured")
+    for name, one in tables.items():
+        session.execute(
+            'INSERT INTO slackwater.captured ("table", oid, columns) VALUES (%s, %s, %s)',
+            (name, one.oid, json_text(dict(one.columns))),
+        )

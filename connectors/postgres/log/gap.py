@@ -1,0 +1,97 @@
+"""Begins to read the log anew where a part of it was lost: a new slot, and the rows told again.
+
+What was written in the gap is in the tables only, so all rows are told as those of a database that
+had them before (docs/protocol.md 3.7). What was deleted in it nobody tells: it comes back.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+
+import psycopg
+
+from connectors.agent.applying import behind_applied
+from connectors.agent.contract import StoreBusyError
+from connectors.postgres import snapshot
+from connectors.postgres.install.system import Capture, StoredPosition, write_capture
+from connectors.postgres.log.slot import LogState
+from connectors.postgres.sql import Session
+from streaming.core.model.csn import Generator
+
+WAIT_S = 60
+"""A slot waits for every transaction that has written; no longer than this."""
+
+log = logging.getLogger(__name__)
+
+_WRITERS = """SELECT string_agg(format('process %s since %s', pid, xact_start::timestamp(0)), ', ')
+FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"""
+
+
+def make_slot(session: Session, name: str) -> str:
+    """Make a slot of this name, in place of one that is there; the place from which it has the log.
+
+    The session is in autocommit mode. StoreBusyError names the transactions that it waits for.
+    """
+    session.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
+        (name,),
+    )
+    session.execute(f"SET statement_timeout = '{WAIT_S}s'".encode())
+    try:
+        (lsn,) = session.execute(
+            "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", (name,)
+        ).fetchone() or ("0/0",)
+    except psycopg.errors.QueryCanceled as error:
+        session.execute("RESET statement_timeout")
+        (writers,) = session.execute(_WRITERS).fetchone() or (None,)
+        raise StoreBusyError(
+            f"replication slot {name} cannot be made while transactions that have written are open:"
+            f" end {writers or 'the prepared ones (pg_prepared_xacts)'}"
+        ) from error
+    session.execute("RESET statement_timeout")
+    return str(lsn)
+
+
+def begin_anew(
+    session: Session,
+    why: str,
+    state: LogState,
+    name: str,
+    capture: Capture,
+    stored: StoredPosition,
+    tables: Iterable[str],
+    clock_s: int,
+    skew_s: int,
+) -> Capture:
+    """Make the slot anew, and have the rows of these tables told; what is stored of the log then.
+
+    The session has the origin, so nothing is applied meanwhile. Killed before the end, the next
+    start finds the gap again.
+    """
+    log.warning(
+        "the log was not read to its end: %s. A new slot is made, and the rows of all tables are"
+        " told again. Rows that were deleted meanwhile are not known, and come back from the hub:"
+        " delete them again",
+        why,
+    )
+    lsn = make_slot(session, name)
+    logged = Generator(stored.rid, capture.time_s, capture.sequence)
+    applied = behind_applied(stored.rid, "", stored.position.ruv, clock_s, skew_s)
+    generator = max(logged, applied, key=lambda one: (one.time_s, one.sequence))
+    begun = replace(
+        capture,
+        system_id=state.system_id,
+        timeline=state.timeline,
+        slot=name,
+        lsn=lsn,
+        time_s=generator.time_s,
+        sequence=generator.sequence,
+        epoch=stored.replica_epoch,
+        published="0",
+        numbering="",
+        publication=state.publication or 0,
+    )
+    with session.transaction():
+        snapshot.begin_again(session, tables)
+        write_capture(session, begun)
+    return begun

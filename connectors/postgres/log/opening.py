@@ -1,0 +1,150 @@
+"""What an agent finds when it opens an attached database, and what it does before it reads the log.
+
+In this order: the origin, which locks other agents out; the position, which a backend of an agent
+before may have committed until then; the state of the log; the tables. What the log lacks of a
+table is told again, row by row, and said: nothing is skipped, or made again in silence.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from connectors.postgres import snapshot
+from connectors.postgres.apply.rows import RowWriter, writers
+from connectors.postgres.check.table_faults import check_tables
+from connectors.postgres.install.attachment import attached
+from connectors.postgres.install.system import (
+    Capture,
+    StoredPosition,
+    create,
+    read_capture,
+    read_position,
+    write_capture,
+)
+from connectors.postgres.log.captured_tables import (
+    ColumnForms,
+    KnownTable,
+    check_captured,
+    read_captured,
+    read_known,
+    to_tell,
+    write_known,
+)
+from connectors.postgres.log.gap import begin_anew
+from connectors.postgres.log.slot import LogState, gap_of, read_log_state
+from connectors.postgres.names import server_name
+from connectors.postgres.sql import Session
+from streaming.core.model.table import Table
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedDatabase:
+    """An attached database whose log can be read; `name`: of its origin and slot.
+
+    `tables`: by name, as they are now. `forms`: oid -> the forms that the log may have of a table.
+    """
+
+    name: str
+    capture: Capture
+    stored: StoredPosition
+    writers: Mapping[str, RowWriter]
+    tables: Mapping[str, KnownTable]
+    forms: Mapping[int, Sequence[ColumnForms]]
+
+    @property
+    def by_oid(self) -> Mapping[int, Table]:
+        """The replicated tables as the log names them."""
+        return {one.server.oid: one.table for one in self.writers.values()}
+
+    @property
+    def unreplicated(self) -> tuple[str, ...]:
+        """The columns that are not replicated, each as table.column."""
+        return tuple(
+            f"{name}.{column}"
+            for name, one in self.writers.items()
+            for column in one.columns
+            if column not in one.table.columns
+        )
+
+
+def open_database(
+    session: Session, replica: str, tables: Iterable[Table], skew_s: int
+) -> OpenedDatabase:
+    """Take the origin, and make sure that the log is read from where it was read.
+
+    StateError, ConfigError: somebody must act first. StoreBusyError: an agent has the database.
+    """
+    attached(session)
+    create(session)  # what an agent before did not have
+    capture = read_capture(session)
+    assert capture is not None  # noqa: S101 an attached database has it
+    name = server_name(session.info.dbname, replica)
+    state = read_log_state(session, name)
+    if not state.has_origin:
+        session.execute("SELECT pg_replication_origin_create(%s)", (name,))
+    session.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
+    stored = read_position(session)
+    gap = gap_of(state, capture, name, session.info.dbname)
+    known = tuple(tables)
+    check_tables(session, known)
+    known_writers = writers(session, known)
+    now = look_at_tables(session, known_writers)
+    before = read_known(session)
+    capture = _log_read_on(session, gap, state, name, capture, stored, now, before, skew_s)
+    forms = {
+        one.oid: [was.columns, one.columns] if (was := before.get(table)) else [one.columns]
+        for table, one in now.items()
+    }
+    return OpenedDatabase(name, capture, stored, known_writers, now, forms)
+
+
+def look_at_tables(
+    session: Session,
+    writers_: Mapping[str, RowWriter],
+    then: Mapping[str, KnownTable] | None = None,
+) -> dict[str, KnownTable]:
+    """The tables as they are in the log; raise if it lacks something that a table needs.
+
+    `then`: as they were when the agent started; None: it starts.
+    """
+    found = read_captured(session, (one.server.oid for one in writers_.values()))
+    now = dict[str, KnownTable]()
+    for name, writer in writers_.items():
+        oid, table = writer.server.oid, writer.table
+        captured = found.get(oid)
+        columns = {} if captured is None else captured.columns
+        forms = columns if then is None else then[name].columns
+        check_captured(table, writer.server.relation, forms, captured)
+        now[name] = KnownTable(oid, {one: columns[one] for one in table.columns})
+    return now
+
+
+def _log_read_on(
+    session: Session,
+    gap: str | None,
+    state: LogState,
+    name: str,
+    capture: Capture,
+    stored: StoredPosition,
+    now: Mapping[str, KnownTable],
+    before: Mapping[str, KnownTable],
+    skew_s: int,
+) -> Capture:
+    """Where the log is read on, after what it lacks is noted to be told."""
+    if gap is not None:
+        clock_s = time.time_ns() // 10**9
+        capture = begin_anew(session, gap, state, name, capture, stored, now, clock_s, skew_s)
+    told = {} if gap is not None or not before else dict(to_tell(before, now))
+    for table, why in told.items():
+        log.warning("the log has not all of table %s: %s; its rows are told again", table, why)
+    noted = replace(capture, publication=state.publication or 0)
+    if told or noted != capture or before != now:
+        with session.transaction():
+            if told:
+                snapshot.begin_with(session, told)
+            write_known(session, now)
+            write_capture(session, noted)
+    return noted
