@@ -47,13 +47,3 @@ class InstallPlan:
     def in_the_way(self) -> tuple[str, ...]:
         """Why it cannot be carried out, each with what to do."""
         return tuple(one.to_do for one in self.points if one.to_do and one.is_in_the_way)
-
-    @property
-    def script(self) -> str:
-        """The statements, each ended, with the steps as comments; nothing of what is done."""
-        parts = [
-            f"-- {step.what}\n" + "".join(f"{one};\n" for one in step.statements)
-            for step in self.steps
-            if step.statements
-        ]
-        return "\n".join(parts)

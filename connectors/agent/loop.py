@@ -123,7 +123,7 @@ def ready_text(settings: AgentSettings, unpublished: int) -> str:
         else "nothing is sent to it: no agreement names it"
     )
     return (
-        f"ready: what is written to {tables} of {settings.database.place} goes to"
+        f"ready: what is written to {tables} of {settings.database.shown} goes to"
         f" {settings.changes_topic}{backlog}; {receives}"
     )
 

@@ -24,6 +24,11 @@ class DatabaseAddress(NamedTuple):
     def __str__(self) -> str:
         return f"{self.scheme}:{self.place}"
 
+    @property
+    def shown(self) -> str:
+        """The path of a file, or the whole address of a server, for people."""
+        return str(self) if self.place.startswith("//") else self.place
+
 
 @dataclass(frozen=True, slots=True)
 class PacketSettings:

@@ -13,6 +13,13 @@ from streaming.core.model.errors import ConfigError
 
 _NO_MODIFIER = -1
 
+_TABLE = """SELECT c.oid, n.nspname, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN unnest(current_schemas(false)) WITH ORDINALITY s (name, place) ON s.name = n.nspname
+WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'slackwater'
+ORDER BY s.place LIMIT 1"""
+"""The agent's own schema is on the search path of a role of its name, and is passed over."""
+
 _COLUMNS = """SELECT a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.atthasdef, a.attidentity,
   a.attgenerated, coalesce(c.collisdeterministic, true)
 FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation
@@ -75,12 +82,7 @@ class ServerTable:
 
 def read_table(connection: Session, table: str) -> ServerTable:
     """What the catalog says of a table on the search path; ConfigError: there is none."""
-    row = connection.execute(
-        "SELECT c.oid, n.nspname, c.relname FROM pg_class c"
-        " JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.oid = to_regclass(quote_ident(%s))",
-        (table,),
-    ).fetchone()
+    row = connection.execute(_TABLE, (table,)).fetchone()
     if row is None:
         raise ConfigError(
             f"table {table} is not in this database, or not in a schema of the search path: create"

@@ -10,10 +10,10 @@ from connectors.postgres.values.types import kinds_of, refusal_of
 from streaming.core.model.table import Table
 from streaming.core.model.values import json_text
 
-_TABLES = """SELECT c.relname FROM pg_class c
-WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
-  AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-ORDER BY c.oid"""
+_TABLES = """SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY(current_schemas(false))
+  AND n.nspname <> 'slackwater'
+GROUP BY c.relname ORDER BY min(c.oid::bigint)"""
 
 
 def generated_tables(session: Session) -> str:

@@ -20,7 +20,13 @@ _OF_PARAMETER = 15
 """The version from which on a right on a setting can be given."""
 _DML = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
-_ROLE = "SELECT current_user, rolsuper, rolreplication, rolbypassrls FROM pg_roles"
+_ROLE = """SELECT current_user, r.rolsuper, r.rolbypassrls, r.rolreplication OR EXISTS (
+    SELECT 1 FROM pg_roles s WHERE s.rolname = %(service)s AND pg_has_role(s.oid, 'member')),
+  EXISTS (SELECT 1 FROM pg_roles s WHERE s.rolname = %(service)s)
+FROM pg_roles r WHERE r.rolname = current_user"""
+
+_SERVICE_ROLE = "rds_replication"
+"""At Amazon nobody can give a role REPLICATION, and a member of this one may replicate."""
 
 _POLICIES = """SELECT row_security_active(c.oid) FROM pg_class c WHERE c.oid = %s"""
 
@@ -35,6 +41,12 @@ def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[
 def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
     """The statements that give the role what it lacks; empty: it has all."""
     return [one for _, statements in _rights(session, servers) for one in statements]
+
+
+def may_replicate(session: Session) -> bool:
+    """Return whether the role may read the log, as far as rights say."""
+    _, is_super, _, replicates, _ = _role(session)
+    return is_super or replicates
 
 
 def replication_point(dsn: str) -> CheckedPoint:
@@ -57,12 +69,10 @@ def _rights(
     session: Session, servers: Sequence[ServerTable]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each right, and the statements that give it if it is missing."""
-    user, is_super, replicates, bypasses = _role(session)
+    user, is_super, bypasses, replicates, is_at_amazon = _role(session)
     role = statement(name(user))
-    yield (
-        f"role {user} may replicate",
-        () if is_super or replicates else (f"ALTER ROLE {role} REPLICATION",),
-    )
+    give = f"GRANT {_SERVICE_ROLE} TO {role}" if is_at_amazon else f"ALTER ROLE {role} REPLICATION"
+    yield f"role {user} may replicate", () if is_super or replicates else (give,)
     functions = [one for one in _ORIGIN_FUNCTIONS if not _may(session, "function", one, "EXECUTE")]
     yield (
         f"role {user} may use replication origins",
@@ -84,10 +94,11 @@ def _rights(
     )
 
 
-def _role(session: Session) -> tuple[str, bool, bool, bool]:
-    row = session.execute(f"{_ROLE} WHERE rolname = current_user").fetchone()
-    user, is_super, replicates, bypasses = row or ("", False, False, False)
-    return user, is_super, replicates, bypasses or is_super
+def _role(session: Session) -> tuple[str, bool, bool, bool, bool]:
+    """Its name, whether it is a superuser, bypasses row security, may replicate; the service."""
+    row = session.execute(_ROLE, {"service": _SERVICE_ROLE}).fetchone()
+    user, is_super, bypasses, replicates, is_at_amazon = row or ("", *(False,) * 4)
+    return user, is_super, bypasses or is_super, replicates, is_at_amazon
 
 
 def _may(session: Session, kind: str, on: str, right: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
+from connectors.agent.attaching import InstallStep, ReplicaKey
 from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import StateError
@@ -24,7 +24,10 @@ def attach(
 
 
 def carry_out(session: Session, steps: Sequence[InstallStep], command: str) -> list[str]:
-    """Run the statements of these steps; StateError says what to do if a right is missing."""
+    """Run the statements of these steps; StateError says what to do if a right is missing.
+
+    `command`: of which they are.
+    """
     wanted = [step for step in steps if step.statements]
     for step in wanted:
         try:
@@ -32,8 +35,8 @@ def carry_out(session: Session, steps: Sequence[InstallStep], command: str) -> l
                 session.execute(statement.encode())
         except psycopg.errors.InsufficientPrivilege as error:
             raise StateError(
-                f"{error.diag.message_primary}: let somebody who may do it run this, for example in"
-                f" psql, and then run `slackwater {command}` again, which goes on behind it:\n"
-                f"{InstallPlan((step,)).script}"
+                f"{error.diag.message_primary}: let somebody who may do it run the statements of"
+                f" this step, {step.what} (with --dry-run `slackwater {command}` prints them), then"
+                " run it again: it goes on behind it"
             ) from error
     return [step.what for step in wanted]

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
 from connectors.agent.found import CheckedPoint
-from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.catalog import read_table
 from connectors.postgres.check.rights import (
-    missing_grants,
+    may_replicate,
     parameter_points,
     replication_point,
 )
@@ -41,7 +41,7 @@ def attach_plan_of(
         return InstallPlan((), (*server_points(session), *faults))
     servers = [read_table(session, table.name) for table in tables]
     steps = attach_steps(session, replica, tables, rows_are_shared=rows_are_shared)
-    points = (*server_points(session), *_role_points(session, dsn, servers), *faults)
+    points = (*server_points(session), *_role_points(session, dsn), *faults)
     return InstallPlan(tuple(steps), points, (*sequence_notes(session, servers, replica),))
 
 
@@ -51,12 +51,10 @@ def _table_points(session: Session, tables: Sequence[Table]) -> Iterator[Checked
         yield from (CheckedPoint(f"table {table.name}", fault) for fault in listed)
 
 
-def _role_points(
-    session: Session, dsn: str, servers: Sequence[ServerTable]
-) -> Iterator[CheckedPoint]:
+def _role_points(session: Session, dsn: str) -> Iterator[CheckedPoint]:
     """What no statement of the first step gives, nor makes wrong."""
     yield from parameter_points(session)
-    if not any("REPLICATION" in one for one in missing_grants(session, servers)):
+    if may_replicate(session):
         yield replication_point(dsn)
 
 

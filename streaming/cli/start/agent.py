@@ -255,7 +255,7 @@ def uninstall(
         place, replica=None, discards_unpublished=discard_unpublished, load=load_
     )
     done = f"{as_count(len(removed), 'object')} removed" if removed else "holds nothing of an agent"
-    write_line(f"{place}: {done}")
+    write_line(f"{database.shown}: {done}")
 
 
 @app.command()

@@ -54,7 +54,7 @@ def test_a_database_is_attached_checked_and_detached(
     assert (before.code, unchanged.code, after.code) == (1, 1, 0)
     assert "to do: attached: the database is not attached: run `slackwater attach`" in before.out
     assert "CREATE PUBLICATION slackwater" in planned.out
-    assert "-- ALTER SEQUENCE t_id_seq INCREMENT BY 2 START WITH 2 RESTART WITH 4;" in planned.out
+    assert "-- ALTER SEQUENCE t_id_seq INCREMENT BY 2 START WITH 2;" in planned.out
     assert "max_slot_wal_keep_size" in planned.out
     assert len(done.facts["done"]) == 5
     assert "ok: attached as replica b" in after.out
@@ -77,9 +77,29 @@ def test_the_script_is_all_that_a_role_without_rights_needs(
     checked = slackwater("agent", "check", "--database", by_least(shop))
 
     assert lacking.code == 1
-    assert "ALTER ROLE" in lacking.err
+    assert "rights of the agent's role (with --dry-run" in lacking.err
     assert done.out.splitlines()[-1] == "b is attached: start its agent"
     assert (checked.code, checked.out.splitlines()[-1]) == (0, "an agent can start")
+
+
+def test_the_statements_for_a_sequence_give_ids_of_this_replica_only(
+    slackwater: Slackwater, shop: PostgresSite
+) -> None:
+    """Behind what is there, also where rows were deleted."""
+    planned = slackwater("attach", by_least(shop), "--replica", "b", "--dry-run").out
+    shop.execute("INSERT INTO t VALUES (40, 'given')")
+    lines = [
+        one.removeprefix("-- ")
+        for one in planned.splitlines()
+        if "SEQUENCE" in one or "setval" in one
+    ]
+
+    shop.run_script("\n".join(lines))
+
+    shop.execute("INSERT INTO t (note) VALUES ('m'), ('n')")
+    with psycopg.connect(shop.dsn) as client:
+        ids = client.execute("SELECT id FROM t WHERE note IN ('m', 'n') ORDER BY 1").fetchall()
+    assert ids == [(44,), (46,)]
 
 
 def test_a_server_that_is_away_leaves_a_script(slackwater: Slackwater, shop: PostgresSite) -> None:

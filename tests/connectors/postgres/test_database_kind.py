@@ -128,6 +128,21 @@ def test_a_configuration_is_written_for_its_tables(place: str) -> None:
     assert "# table log is left out: has no primary key" in text
 
 
+def test_tables_of_the_agents_own_hide_none_of_the_same_name(place: str) -> None:
+    """The schema of a role's name comes first on its search path, and the role is named so."""
+    with client(place) as one:
+        one.execute("CREATE TABLE position (at integer PRIMARY KEY)")
+        one.execute("DROP ROLE IF EXISTS slackwater")
+        one.execute("CREATE ROLE slackwater LOGIN SUPERUSER")
+    KIND.attach(place, B, [ACCOUNT], rows_are_shared=False)
+    by_role = place.replace("postgres@", "slackwater@")
+
+    text = KIND.generated_tables(by_role, None)
+
+    assert 'name = "position"\nkey = ["at"]' in text
+    assert "capture" not in text
+
+
 def test_its_schema_is_a_document_like_any_other(place: str) -> None:
     """So that `slackwater schema` compares it with those of files."""
     found = KIND.schema_of(place, "b", [ACCOUNT])
