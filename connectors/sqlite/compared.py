@@ -20,7 +20,7 @@ from connectors.sqlite.values.columns import image_sql
 from connectors.sqlite.values.image import plain_json, wire_image
 from connectors.sqlite.values.spellings import Stored
 from streaming.core.compare.digest import LANE, LANES, RangeDigest, RowHash, hash_of
-from streaming.core.compare.row_text import Image, is_plain, row_text
+from streaming.core.compare.row_text import Image, quick_text, row_text
 from streaming.core.compare.side import (
     ComparedTable,
     Images,
@@ -186,19 +186,13 @@ class DigestAggregate:
 
 
 def hash_captured(table: Table) -> HashCaptured:
-    """What gives the hash of a row by its captured image, which often is its text already."""
-    text = row_text(table)
-    may_be_text = is_plain(table)
+    """What gives the hash of a row by its captured image, which nearly always is canonical."""
+    text, quick = row_text(table), quick_text(table)
 
     def hash_(captured: bytes) -> RowHash:
-        if (
-            may_be_text
-            and captured.rfind(b"{") == 0
-            and b"\\" not in captured
-            and _is_text(captured)
-        ):
-            return hash_of(captured)
-        return hash_of(text(image_of(captured)).encode())
+        is_canonical = captured.rfind(b"{") == 0 and b"\\" not in captured and _is_text(captured)
+        found = quick(captured) if is_canonical else None
+        return hash_of(text(image_of(captured)).encode() if found is None else found)
 
     return hash_
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from checkpoints.commit.recorded import batch_marks
 from checkpoints.reading.as_of import rows_as_of, travel_to
 from streaming.config.config import Config
-from streaming.core.compare.digest import hash_of, row_hash
-from streaming.core.compare.row_text import Image, is_plain, row_text
+from streaming.core.compare.digest import hash_of
+from streaming.core.compare.row_text import Image, quick_text, row_text
 from streaming.core.compare.side import ComparedTable, OpenTable, RowsInMemory
 from streaming.core.model.table import Table
 from streaming.facts.history.past_rows import past
@@ -24,9 +24,9 @@ def compared(config: Config) -> Iterator[OpenTable]:
 
 
 def _opened(config: Config, table: Table) -> ComparedTable:
-    text, may_be_text = row_text(table), is_plain(table)
+    text, quick = row_text(table), quick_text(table)
     hashes = {
-        key: hash_of(image.encode()) if may_be_text else row_hash(text(orjson.loads(image)))
+        key: hash_of(quick(image.encode()) or text(orjson.loads(image)).encode())
         for part in _rows(config, table, None).select(["key", "image"]).to_batches()
         for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
     }

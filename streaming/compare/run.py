@@ -78,12 +78,12 @@ def compared_tables(
 
 def _first_look(table: Table, first: OpenTable, second: OpenTable, most: int) -> _Looked:
     one, other = first(table), second(table)
-    whole = digested(one, other, KeyRange(table.name))
-    keys = list(islice(differing_keys(one, other, whole), most + 1))
+    parts = digested(one, other, KeyRange(table.name))
+    keys = list(islice(differing_keys(one, other, parts), most + 1))
     rows = differing_rows(table, one.images, other.images, keys[:most])
     found = TableComparison(
         table,
-        (whole.one.count, whole.other.count),
+        (sum(part.one.count for part in parts), sum(part.other.count for part in parts)),
         tuple(rows),
         len(keys[:most]) - len(rows),
         is_cut=len(keys) > most,

@@ -10,6 +10,7 @@ from tests.benchmarks.backlog import backlog
 from tests.benchmarks.bad import bad
 from tests.benchmarks.batch_time import batch_1000
 from tests.benchmarks.cluster import cluster
+from tests.benchmarks.comparison import compare
 from tests.benchmarks.contention import contention
 from tests.benchmarks.fan_out import fan_out
 from tests.benchmarks.flood import flood
@@ -47,6 +48,7 @@ MEASURES = {
     "cluster": cluster,
     "agent": agent,
     "apply": apply,
+    "compare": compare,
     "idle": idle,
     "observed": observed,
 }

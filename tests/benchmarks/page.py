@@ -55,6 +55,7 @@ HEADLINE: Mapping[str, str] = {
     "past.replay_ratio_to_hub": "Time to replay a history, compared with the hub's own",
     "past.verify_ratio_to_reading": "Time to verify it, compared with reading the tables",
     "observed.cost_of_one_core": "An open page and a scrape each second, of one core",
+    "compare.seconds": "Seconds to compare 1,000,000 equal rows of SQLite and PostgreSQL",
     "takeover.seconds": "Seconds from kill -9 to the standby's first hub epoch",
     "start_after_kill.seconds": "Seconds from kill -9 until nothing is left to deliver",
     "memory.peak_mib": "MiB of driver and JVM together, the largest of all measures",
@@ -131,6 +132,10 @@ MEASURES: Mapping[str, str] = {
     "apply": (
         "The items a second of processor time that an agent applies to a SQLite file where no"
         " trigger is in the way, 1,000 in a batch, beside the code of the commit before, by turns."
+    ),
+    "compare": (
+        "Equal rows of five columns in SQLite and in PostgreSQL: rows a second of the digest inside"
+        " each database, and a whole comparison of both; then with 10 rows that differ."
     ),
     "idle": "A hub without input.",
     "observed": (

@@ -66,6 +66,7 @@ TARGETS: Mapping[str, Target] = {
     **{f"agent.{side}_per_s": Target(20_000, at_least=True) for side in ("published", "applied")},
     "agent.file_ratio_to_plain": Target(1.2),
     "apply.ratio_to_before": Target(0.95, at_least=True),
+    "compare.seconds": Target(30),
     "memory.peak_mib": Target(4_096),
 }
 """The targets of the numbers; a miss is shown and is no error."""

@@ -83,6 +83,8 @@ class Sizes:
     """inserted and updated by each side"""
     apply_rounds: int = 8
     """of apply, whose difference is small"""
+    compared_rows: int = 1_000_000
+    """equal at two databases"""
     observed_rounds: int = 8
     """of observed, whose difference is small"""
     observed_s: float = 15

@@ -17,7 +17,7 @@ from connectors.postgres.connection import connected
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from connectors.postgres.values.text import server_text
-from streaming.core.compare.digest import LANE, RangeDigest, RowHash, hash_of
+from streaming.core.compare.digest import LANE, RangeDigest, RowHash, row_hash
 from streaming.core.compare.row_text import Image
 from streaming.core.compare.side import ComparedTable, Images, OpenTable, RowsInMemory
 from streaming.core.model.errors import WireError
@@ -63,12 +63,7 @@ class PostgresRows:
 
     def digests(self, keys: KeyRange, bounds: Sequence[str]) -> list[RangeDigest]:
         """The digest of each part of a range, by one query."""
-        values = [value for bound in bounds for value in self._texts_of(bound)]
-        when = [
-            f"WHEN ({self._order}) <= ({bound_sql(self._table, self._server)}) THEN {place}"
-            for place, _ in enumerate(bounds)
-        ]
-        part = f"CASE {' '.join(when)} ELSE {len(bounds)} END" if when else "0"
+        part, values = self._part(bounds, 0)
         where, more = self._where(keys)
         high, low = _LANES
         # OFFSET 0: the server would otherwise compute a hash once for each of its halves
@@ -81,6 +76,17 @@ class PostgresRows:
         for place, count, *sums in self._session.execute(query.encode(), [*values, *more]):
             found[place] = RangeDigest(count, *(int(one) % LANE for one in sums))
         return found
+
+    def _part(self, bounds: Sequence[str], first: int) -> tuple[str, list[str | None]]:
+        """The number of a row's part, and its values: found by halves, as there may be many."""
+        if not bounds:
+            return str(first), []
+        middle = len(bounds) // 2
+        below, values = self._part(bounds[:middle], first)
+        above, more = self._part(bounds[middle + 1 :], first + middle + 1)
+        found = f"({self._order}) <= ({bound_sql(self._table, self._server)})"
+        ours = self._texts_of(bounds[middle])
+        return f"CASE WHEN {found} THEN {below} ELSE {above} END", [*ours, *values, *more]
 
     def bounds(self, keys: KeyRange, every: int) -> list[str]:
         """Each so many-th key of a range."""
@@ -98,7 +104,7 @@ class PostgresRows:
         where, values = self._where(keys)
         query = f"SELECT {self._key}, {self._row} FROM {self._server.sql} t WHERE {where}"
         found = self._session.execute(query.encode(), values)
-        return {key: hash_of(text.encode()) for key, text in found}
+        return {key: row_hash(text) for key, text in found}
 
     def _images(self, keys: Collection[str]) -> dict[str, Image]:
         return {key: found for key in keys if (found := self._image(key)) is not None}

@@ -1,16 +1,19 @@
 """From two sides of a table to the keys of the rows that differ, by few questions to each side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from streaming.core.compare.digest import RangeDigest
-from streaming.core.compare.side import ComparedTable, parts_of
+from streaming.core.compare.side import ComparedTable, RowsInMemory, parts_of
 from streaming.core.tracking.ranges import KeyRange
+
+FIRST_ROWS = 20_000
+"""A table is divided into ranges of so many rows at first."""
 
 PARTS = 32
 """Into about so many parts a range is divided."""
 
-LEAF_ROWS = 500
+LEAF_ROWS = 1_000
 """A range of no more rows is read row by row."""
 
 
@@ -27,15 +30,22 @@ class DigestPair(NamedTuple):
         return max(self.one.count, self.other.count)
 
 
-def digested(one: ComparedTable, other: ComparedTable, keys: KeyRange) -> DigestPair:
-    """The range with its digests."""
-    return DigestPair(keys, *one.digests(keys, ()), *other.digests(keys, ()))
+def digested(
+    one: ComparedTable, other: ComparedTable, keys: KeyRange, first_rows: int = FIRST_ROWS
+) -> list[DigestPair]:
+    """A range with its digests, in parts, so that no row is read twice before one differs.
+
+    Rows in memory are not divided: they would have to be ordered first.
+    """
+    is_read = isinstance(one, RowsInMemory) or isinstance(other, RowsInMemory)
+    bounds = () if is_read else one.bounds(keys, first_rows)
+    return _digested(one, other, keys, bounds)
 
 
 def differing_keys(
     one: ComparedTable,
     other: ComparedTable,
-    whole: DigestPair,
+    pairs: Iterable[DigestPair],
     parts: int = PARTS,
     leaf_rows: int = LEAF_ROWS,
 ) -> Iterator[str]:
@@ -44,7 +54,7 @@ def differing_keys(
     A range that differs is divided by keys of the side that has more rows, so that no part of it
     is large; equal parts are asked for once and never again.
     """
-    open_ = [whole]
+    open_ = [*reversed([*pairs])]
     while open_:
         pair = open_.pop()
         if pair.one == pair.other:
@@ -60,9 +70,14 @@ def _divided(
     one: ComparedTable, other: ComparedTable, pair: DigestPair, parts: int
 ) -> list[DigestPair]:
     larger = one if pair.one.count >= pair.other.count else other
-    bounds = larger.bounds(pair.keys, -(-pair.rows // parts))
-    digests = one.digests(pair.keys, bounds), other.digests(pair.keys, bounds)
-    return [DigestPair(*each) for each in zip(parts_of(pair.keys, bounds), *digests, strict=True)]
+    return _digested(one, other, pair.keys, larger.bounds(pair.keys, -(-pair.rows // parts)))
+
+
+def _digested(
+    one: ComparedTable, other: ComparedTable, keys: KeyRange, bounds: Sequence[str]
+) -> list[DigestPair]:
+    digests = one.digests(keys, bounds), other.digests(keys, bounds)
+    return [DigestPair(*each) for each in zip(parts_of(keys, bounds), *digests, strict=True)]
 
 
 def _by_row(one: ComparedTable, other: ComparedTable, keys: KeyRange) -> Iterator[str]:

@@ -35,7 +35,7 @@ def differences(table: Table, one: Path, other: Path) -> list[DifferingRow]:
     """The rows that differ between two files, found in small ranges."""
     with compared(str(one), None) as first, compared(str(other), None) as second:
         ours, theirs = first(table), second(table)
-        whole = digested(ours, theirs, KeyRange(table.name))
+        whole = digested(ours, theirs, KeyRange(table.name), first_rows=11)
         keys = list(differing_keys(ours, theirs, whole, parts=3, leaf_rows=4))
         return differing_rows(table, ours.images, theirs.images, keys)
 

@@ -11,13 +11,13 @@ from streaming.core.compare.difference import DifferenceKind, differing_rows
 from streaming.core.compare.digest import RangeDigest, RowHash, row_hash
 from streaming.core.compare.narrow import differing_keys, digested
 from streaming.core.compare.row_text import Image, row_text
-from streaming.core.compare.side import RowsInMemory
+from streaming.core.compare.side import Images, RowsInMemory
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.tracking.ranges import KeyRange
 from tests.harness.examples import examples
 
 T = Table("t", ("k",), {"k": ColumnType.INT64, "v": ColumnType.DECIMAL})
-PARTS, LEAF_ROWS = 3, 4
+FIRST_ROWS, PARTS, LEAF_ROWS = 17, 3, 4
 
 rows = st.dictionaries(st.integers(-60, 60), st.sampled_from(["1", "2", "2.5"]), max_size=80)
 
@@ -27,8 +27,8 @@ def key(number: int) -> str:
     return f'{{"k":"{number}"}}'
 
 
-class AskedSide(RowsInMemory):
-    """A side in memory that counts the questions."""
+class AskedSide:
+    """A side of few rows that counts the questions."""
 
     def __init__(self, values: Mapping[int, str]) -> None:
         self.asked = 0
@@ -37,7 +37,13 @@ class AskedSide(RowsInMemory):
         }
         text = row_text(T)
         hashes = {of: row_hash(text(image)) for of, image in self.rows.items()}
-        super().__init__(T, hashes, self._read)
+        self.read = RowsInMemory(T, hashes, self._read)
+        self.bounds = self.read.bounds
+
+    @property
+    def images(self) -> Images:
+        """Reads the rows of some keys."""
+        return self._read
 
     def _read(self, keys: Collection[str]) -> dict[str, Image]:
         return {of: self.rows[of] for of in keys if of in self.rows}
@@ -45,29 +51,32 @@ class AskedSide(RowsInMemory):
     def digests(self, keys: KeyRange, bounds: Sequence[str]) -> list[RangeDigest]:
         """Count the question."""
         self.asked += 1
-        return super().digests(keys, bounds)
+        return self.read.digests(keys, bounds)
 
     def hashes(self, keys: KeyRange) -> dict[str, RowHash]:
         """Count the question."""
         self.asked += 1
-        return super().hashes(keys)
+        return self.read.hashes(keys)
 
 
-def narrowed(one: AskedSide, other: AskedSide) -> Iterator[str]:
-    """The keys that differ, in small parts."""
-    whole = digested(one, other, KeyRange("t"))
-    return differing_keys(one, other, whole, PARTS, LEAF_ROWS)
+def narrowed(one: AskedSide, other: AskedSide, *, is_read: bool = False) -> Iterator[str]:
+    """The keys that differ, in small parts; `is_read`: one side has its rows in memory."""
+    first = one.read if is_read else one
+    parts = digested(first, other, KeyRange("t"), FIRST_ROWS)
+    return differing_keys(first, other, parts, PARTS, LEAF_ROWS)
 
 
 @examples()
-@given(rows, rows)
+@given(rows, rows, st.booleans())
 def test_exactly_the_rows_are_found_that_differ(
-    ours: dict[int, str], theirs: dict[int, str]
+    ours: dict[int, str],
+    theirs: dict[int, str],
+    is_read: bool,  # noqa: FBT001
 ) -> None:
     """Whatever was lost, added or changed at either side, at the ends of a range too."""
     one, other = AskedSide(ours), AskedSide(theirs)
 
-    found = list(narrowed(one, other))
+    found = list(narrowed(one, other, is_read=is_read))
 
     differ = {key(n) for n in ours.keys() | theirs if ours.get(n) != theirs.get(n)}
     assert sorted(found) == sorted(differ)

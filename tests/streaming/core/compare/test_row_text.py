@@ -1,9 +1,13 @@
 """Equal values have one text, whatever a database makes of their spelling."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from streaming.core.compare.row_text import value_text
-from streaming.core.model.table import ColumnType
+from streaming.core.compare.row_text import quick_text, row_text, value_text
+from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.values import json_text
+from tests.harness.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -40,3 +44,21 @@ def test_a_key_is_compared_by_its_text() -> None:
     texts = {value_text(text, ColumnType.DECIMAL, is_key=True) for text in ("1.5", "1.50")}
 
     assert len(texts) == 2
+
+
+@examples()
+@given(
+    st.lists(st.sampled_from(["1.50", "1.5", "-0", "-0.00", "0.0", "10", "100.00", "NaN", None])),
+    st.text(st.sampled_from('"d":1.0\\,{}')),
+)
+def test_the_quick_text_is_that_of_the_parsed_image(values: list[str | None], text: str) -> None:
+    """Nothing that a text says is taken for a decimal, whatever it looks like."""
+    names = [f"d{place}" for place in range(len(values))]
+    columns = dict.fromkeys(names, ColumnType.DECIMAL) | {"t": ColumnType.TEXT}
+    table = Table("t", ("k",), {"k": ColumnType.DECIMAL} | columns)
+    image = {"k": "1.50"} | dict(zip(names, values, strict=True)) | {"t": text}
+
+    quick = quick_text(table)(json_text(image).encode())
+
+    assert quick in (None, row_text(table)(image).encode())
+    assert quick is not None or any(str(value).startswith("-0") for value in values)
