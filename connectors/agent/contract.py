@@ -30,6 +30,10 @@ class StoreBusyError(StoreError):
     """A local transaction holds a lock: nothing was changed, and the call can be repeated."""
 
 
+class StoreLostError(StoreError):
+    """The connection to the database is lost: another one goes on from what is stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
     """A record in the journal; ids grow in commit order.
@@ -83,6 +87,18 @@ class KeptRows:
     uncarried: int = 0
     saved: int = 0
     first: UncarriedRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLog:
+    """How many bytes of its log a server keeps for the agent, and who holds them, for people.
+
+    `room_bytes`: how many more are written before it removes what the agent needs; None: no bound.
+    """
+
+    bytes: int
+    room_bytes: int | None
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +165,12 @@ class ReplicaStore(Protocol):
         """The rows that are only in this database, for the log and the metrics; it must be quick.
 
         A row whose change has faults is listed durably until it is written again or overwritten.
+        """
+
+    def held_log(self) -> HeldLog | None:
+        """What the database's server keeps of its log for the agent; None: its log is no journal.
+
+        It must be quick.
         """
 
     def journal_snapshot(self, rows_max: int) -> bool:

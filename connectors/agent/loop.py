@@ -5,6 +5,7 @@ received are published again, in the same order and with the same content.
 """
 
 import logging
+import math
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ from connectors.agent.contract import (
 )
 from connectors.agent.losses import (
     UncarriedLog,
+    held_text,
     log_losses,
     lost_text,
     moved_text,
@@ -61,6 +63,8 @@ POLL_MS = 20
 """How long the agent waits for an update before it checks the journal again."""
 SCHEMA_CHECK_S = 1.0
 """How often the agent looks whether the database's schema was changed."""
+HELD_LOG_BYTES = 1_000_000_000
+"""The agent warns when the database's server keeps so much of its log for it."""
 HEARTBEAT_MOVED_S = 1.0
 HEARTBEAT_S = 10.0
 """The interval of heartbeats while what they say moves, and while it does not."""
@@ -147,6 +151,7 @@ class Agent:
     heartbeat_at_s: float = 0.0
     heartbeat_s: float = HEARTBEAT_S  # between those that say the same
     schema_checked_s: float = 0.0
+    holds_much: bool = False
     is_busy: bool = False
     kept: KeptRows = field(default_factory=KeptRows)
     uncarried: UncarriedLog = field(default_factory=UncarriedLog)
@@ -280,7 +285,20 @@ class Agent:
             )
             self.kept = self.store.kept_rows()
             self.counts.uncarried, self.counts.saved = self.kept.uncarried, self.kept.saved
+            self._look_at_log()
             self.schema_checked_s = now_s
+
+    def _look_at_log(self) -> None:
+        """Count what the database's server keeps of its log, and warn when that is much."""
+        held = self.store.held_log()
+        if held is None:
+            return
+        self.counts.log_held_bytes = held.bytes
+        self.counts.log_room_bytes = math.inf if held.room_bytes is None else held.room_bytes
+        is_much = held.bytes >= HELD_LOG_BYTES
+        if is_much and not self.holds_much:
+            log.warning("%s", held_text(held))
+        self.holds_much = is_much
 
     def publish(self) -> bool:
         """Publish the next journal entries, or journal some; return whether there were any."""

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
+from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import parse
 from streaming.core.records.record import Item, ItemType, Reason
-from streaming.core.text.wording import as_count
+from streaming.core.text.wording import as_bytes, as_count
 
 NAMED = 5
 """How many refused items of one batch are named, at most."""
@@ -145,3 +145,12 @@ class UncarriedLog:
             kept.first.key,
             kept.first.faults,
         )
+
+
+def held_text(held: HeldLog) -> str:
+    """What to say when a database's server keeps much of its log."""
+    room = "" if held.room_bytes is None else f", and removes it in {as_bytes(held.room_bytes)}"
+    return (
+        f"the database's server keeps {as_bytes(held.bytes)} of its log for this agent{room}; what"
+        f" holds it: {held.by} (docs/runbook.md, A server keeps its log)"
+    )

@@ -1,5 +1,6 @@
 """What an agent counts, and its metrics for Prometheus, at a port of its own if it is given one."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ class AgentCounts:
     `uncarried`, `saved`: rows that are only in this database, looked up every second.
     `outbox_records`, `outbox_bytes`: of an agent that works on packets, records of its outbox that
     the hub is not known to have, and the size of that file.
+    `log_held_bytes`, `log_room_bytes`: what the database's server keeps of its log for the agent,
+    and how much more is written before it removes what the agent needs; 0 and inf: no log is kept.
     `held_since_s`: since when, by the monotonic clock, the agent waits for the database, which is
     applying what it received or is blocked by somebody's transaction.
     """
@@ -40,6 +43,8 @@ class AgentCounts:
     saved: int = 0
     outbox_records: int = 0
     outbox_bytes: int = 0
+    log_held_bytes: int = 0
+    log_room_bytes: float = math.inf
     held_since_s: float | None = None
 
     def held_s(self) -> float:
@@ -114,6 +119,20 @@ METRICS = (
         "Rows that were overwritten and were nowhere else; `slackwater agent saved` has them.",
         "slackwater_agent_saved_rows > 0",
         lambda of: of.saved,
+    ),
+    AgentMetric(
+        "slackwater_agent_log_held_bytes",
+        "What the server of the database keeps of its log for the agent; 0: its log is not read.",
+        "slackwater_agent_log_held_bytes",
+        lambda of: of.log_held_bytes,
+        unit="bytes",
+    ),
+    AgentMetric(
+        "slackwater_agent_log_room_bytes",
+        "How much more log may be written before its server removes what the agent has not read.",
+        "slackwater_agent_log_room_bytes < 1e9",
+        lambda of: of.log_room_bytes,
+        unit="bytes",
     ),
     AgentMetric(
         "slackwater_agent_sessions_total",

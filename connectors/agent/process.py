@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from connectors.agent.access import KafkaAccess
-from connectors.agent.contract import ReplicaStore, StoreBusyError
+from connectors.agent.contract import ReplicaStore, StoreBusyError, StoreLostError
 from connectors.agent.loop import run
 from connectors.agent.packet_fed import run_by_packets
 from connectors.agent.settings import AgentSettings, parse
@@ -30,6 +31,7 @@ OpenStore = Callable[[AgentSettings], AbstractContextManager[ReplicaStore]]
 BUSY_S = 90.0
 """How long a busy database is waited for: a server may hold what a dead agent had for a minute."""
 AGAIN_S = 0.5
+"""The pause between two attempts, also to reach a database whose connection is lost."""
 
 log = logging.getLogger(__name__)
 
@@ -67,24 +69,75 @@ def run_process(
 
     `readers`: who may read its metrics now.
     """
-    stop = threading.Event()
+    order = StopOrder()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, lambda *_: order.give())
     options.changed = lambda now: _write_log(settings, now, readers.latest)
     readers.changed = lambda now: _write_log(settings, options.latest, now)
     _write_log(settings, options.latest, readers.latest)
     try:
-        with _opened(settings, open_store, stop) as store:
-            if store is None:
-                return 0
-            if settings.packets is None:
-                run(KafkaAccess(settings, options), readers, store, stop)
-            else:
-                run_by_packets(settings, settings.packets, readers, store, stop)
+        _run_until_stopped(settings, options, readers, open_store, order)
     except (HubError, OSError) as error:
         write_failure("agent", str(error))
         return 1
     return 0
+
+
+@dataclass(slots=True)
+class StopOrder:
+    """The order to stop; `run`: of one run of the loop, which sets it itself at its end."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+    run: threading.Event = field(default_factory=threading.Event)
+
+    def give(self) -> None:
+        """Stop the run, and begin no other one."""
+        self.asked.set()
+        self.run.set()
+
+    def next_run(self) -> threading.Event:
+        """The event of another run."""
+        self.run = threading.Event()
+        if self.asked.is_set():
+            self.run.set()
+        return self.run
+
+
+def _run_until_stopped(
+    settings: AgentSettings,
+    options: LiveOptions,
+    readers: LiveAccess,
+    open_store: OpenStore,
+    order: StopOrder,
+) -> None:
+    """Run on the open database, and on another connection to it whenever one is lost.
+
+    HubError if it fails, or cannot be opened at the start.
+    """
+    lost_at_s: float | None = None
+    has_run = False
+    while True:
+        try:
+            with _opened(settings, open_store, order.asked) as store:
+                if store is None:
+                    return
+                if lost_at_s is not None:
+                    log.warning("the database is back after %.1f s", time.monotonic() - lost_at_s)
+                lost_at_s, has_run = None, True
+                stop = order.next_run()
+                if settings.packets is None:
+                    run(KafkaAccess(settings, options), readers, store, stop)
+                else:
+                    run_by_packets(settings, settings.packets, readers, store, stop)
+                return
+        except StoreLostError as error:
+            if not has_run:
+                raise
+            if lost_at_s is None:
+                log.warning("the agent waits for its database, and goes on with it: %s", error)
+                lost_at_s = time.monotonic()
+            if order.asked.wait(AGAIN_S):
+                return
 
 
 @contextmanager

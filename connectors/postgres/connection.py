@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from connectors.agent.contract import StoreError
+from connectors.agent.contract import StoreLostError
 from connectors.postgres.errors import store_error
 from connectors.postgres.sql import Session
 from connectors.postgres.values.text import TEXT_SETTINGS
@@ -43,7 +43,7 @@ def agent_conninfo(dsn: str, **more: str) -> str:
     )
 
 
-class UnreachableError(StoreError):
+class UnreachableError(StoreLostError):
     """The server does not answer, or lets nobody in."""
 
 

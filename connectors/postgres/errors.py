@@ -6,11 +6,9 @@ refused row would be missing until somebody acts (PostgreSQL: "PostgreSQL Error 
 
 import psycopg
 
-from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.agent.contract import StoreBusyError, StoreError, StoreLostError
 
-_IN_USE = "55006"
-"""Object in use: a slot, or an origin, that another backend has."""
-_BUSY = {"40001", "40P01", "55P03", _IN_USE}
+_BUSY = {"40001", "40P01", "55P03", "55006"}
 """Serialization failure, deadlock, lock not available, object in use.
 
 A local transaction is in the way, or a backend that still has the slot or the origin.
@@ -42,12 +40,14 @@ def store_error(error: psycopg.Error) -> StoreError:
     """What to raise for an error that refuses nothing, with the database's own text."""
     state = error.sqlstate or ""
     kind = StoreBusyError if state in _BUSY else StoreError
+    if is_lost_state(state) or (not state and isinstance(error, psycopg.OperationalError)):
+        kind = StoreLostError
     return kind(f"{error_text(error)}{f' (SQLSTATE {state})' if state else ''}")
 
 
-def is_in_use(error: psycopg.Error) -> bool:
-    """Return whether another backend has what was to be taken."""
-    return error.sqlstate == _IN_USE
+def is_lost_state(state: str) -> bool:
+    """Return whether this SQLSTATE says that the connection, or the server, is gone."""
+    return state[:2] == "08" or state in {"57P01", "57P02", "57P03", "57P05"}
 
 
 def error_text(error: psycopg.Error) -> str:

@@ -13,7 +13,7 @@ from shlex import quote
 import psycopg
 
 from connectors.agent.applying import behind_applied
-from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
+from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import SchemaPublication, known_as
 from connectors.postgres import snapshot
@@ -22,7 +22,7 @@ from connectors.postgres.apply.batch import apply_batch
 from connectors.postgres.apply.lock_wait import LockWait
 from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.connection import agent_conninfo
-from connectors.postgres.errors import is_in_use, store_error
+from connectors.postgres.errors import store_error
 from connectors.postgres.install.system import (
     Capture,
     StoredPosition,
@@ -33,6 +33,7 @@ from connectors.postgres.install.system import (
 from connectors.postgres.log.captured import TableCapture
 from connectors.postgres.log.checkpoint import captured, checkpoint_of
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
+from connectors.postgres.log.held import held_log
 from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.lsn import parse_lsn
 from connectors.postgres.log.numbering import further, is_overtaken, parse_numbering
@@ -47,12 +48,10 @@ from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 
-OPEN_S, RETRY_S = 10.0, 0.1
-"""How long a database is tried again that another backend has, and how often."""
 SCHEMA_S = 60.0
 """So often the declarations are read that are published for people, and that nothing rests on."""
 KEPT_S = 10.0
-"""So often the rows are counted that are in this database only."""
+"""So often it is looked up which rows are in this database only, and how much log is kept."""
 IDLE_S, IDLE_BYTES = (10.0, 60.0), (1_000_000, 64_000)
 """An idle checkpoint is stored after so long, if so many bytes of log can be forgotten by it.
 
@@ -85,6 +84,8 @@ class PostgresStore:
     stored_at_s: float = field(default_factory=time.monotonic)
     kept: KeptRows = field(default_factory=KeptRows)
     kept_at_s: float | None = None
+    held: HeldLog | None = None
+    held_at_s: float | None = None
     schema: SchemaPublication | None = None
     schema_at_s: float = 0.0
 
@@ -98,26 +99,8 @@ class PostgresStore:
         *,
         record_bytes: int = RECORD_BYTES,
         skew_s: int = MAX_SKEW_S,
-        wait_s: float = OPEN_S,
     ) -> "PostgresStore":
-        """Open an attached database; errors as open_database, and those of the log's stream.
-
-        The backends of an agent that died end within `wait_s`, those of another one do not.
-        """
-        known, until_s = tuple(tables), time.monotonic() + wait_s
-        while True:
-            try:
-                return cls._opened(dsn, replica, known, record_bytes, skew_s)
-            except (psycopg.Error, StoreBusyError) as error:
-                is_busy = isinstance(error, StoreBusyError) or is_in_use(error)
-                if not is_busy or time.monotonic() >= until_s:
-                    raise
-                time.sleep(RETRY_S)
-
-    @classmethod
-    def _opened(
-        cls, dsn: str, replica: str, tables: Iterable[Table], record_bytes: int, skew_s: int
-    ) -> "PostgresStore":
+        """Open an attached database; errors as open_database, and those of the log's stream."""
         session = psycopg.connect(agent_conninfo(dsn), autocommit=True)
         try:
             found = open_database(session, replica, tables, skew_s)
@@ -196,6 +179,14 @@ class PostgresStore:
             self.kept = KeptRows(listed, saved.count(self.session), first)
             self.kept_at_s = now_s
         return self.kept
+
+    @store_errors()
+    def held_log(self) -> HeldLog | None:
+        """What the server keeps of its log for this agent, looked up now and then."""
+        now_s = time.monotonic()
+        if self.held_at_s is None or now_s - self.held_at_s >= KEPT_S:
+            self.held, self.held_at_s = held_log(self.session, self.opened.name), now_s
+        return self.held
 
     # -- journal ----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any
 
 from connectors.agent.applying import behind_applied
-from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows
+from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
 from connectors.agent.found import IsKnown
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import SchemaPublication, known_as
@@ -218,6 +218,10 @@ class SqliteStore:
         """The rows that are only in this database."""
         first = next(uncarried.listed(self.connection, 1), None)
         return KeptRows(uncarried.count(self.connection), saved.count(self.connection), first)
+
+    def held_log(self) -> HeldLog | None:
+        """None: the journal is a table."""
+        return None
 
     @store_errors()
     def close_abandoned_group(self) -> None:

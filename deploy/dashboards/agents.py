@@ -131,6 +131,13 @@ BOARD = Board(
                     ("max by (replica) (slackwater_agent_saved_rows)", _BY),
                     to=Uid.REPLICA,
                 ),
+                graph(
+                    "Log kept",
+                    "What the server of each database keeps of its log for the agent.",
+                    ("max by (replica) (slackwater_agent_log_held_bytes)", _BY),
+                    unit=Unit.BYTES,
+                    to=Uid.REPLICA,
+                ),
             ),
         ),
     ),

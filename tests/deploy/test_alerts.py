@@ -75,6 +75,7 @@ INFO = "slackwater_build_info"
 EXPIRY = "slackwater_certificate_expiry_timestamp_seconds"
 OPTION = f'{HUB_LABELS},option="ssl.ca.location"'
 JOURNAL = "slackwater_agent_journal_backlog"
+KEPT, ROOM = "slackwater_agent_log_held_bytes", "slackwater_agent_log_room_bytes"
 UNDER_WAY = "slackwater_batch_under_way_seconds"
 
 CASES = [
@@ -197,6 +198,12 @@ CASES = [
         drains=one(JOURNAL, B, "90000-600x60"),
         small=one(JOURNAL, B, "0+10x60"),
     ),
+    *case(
+        *("SlackwaterLogKept", 7, one(KEPT, B, "11e9x10") | one(ROOM, B, "+Infx10")),
+        little=one(KEPT, B, "1e6x10") | one(ROOM, B, "+Infx10"),
+        room=one(KEPT, B, "1e6x10") | one(ROOM, B, "5e9x10"),
+    ),
+    *case(*("SlackwaterLogKept", 7, one(KEPT, B, "1e6x10") | one(ROOM, B, "1e9x10"))),
     *case(
         "SlackwaterDiskFull",
         7,

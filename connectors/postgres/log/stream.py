@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from psycopg import OperationalError, pq
 from psycopg.pq.abc import PGconn
 
-from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.agent.contract import StoreBusyError, StoreError, StoreLostError
 from connectors.postgres.connection import agent_conninfo
+from connectors.postgres.errors import is_lost_state
 from connectors.postgres.log.lsn import lsn_text
 from connectors.postgres.log.pgoutput import EPOCH_S
 
@@ -55,7 +56,7 @@ class LogStream:
         """
         connection = pq.PGconn.connect(agent_conninfo(dsn, replication="database").encode())
         if connection.status != pq.ConnStatus.OK:
-            raise StoreError(f"the log cannot be read: {_text(connection.error_message)}")
+            raise StoreLostError(f"the log cannot be read: {_text(connection.error_message)}")
         options = f"proto_version '1', publication_names '{_quoted(publication)}', messages 'true'"
         command = f"START_REPLICATION SLOT {_quoted(slot)} LOGICAL {lsn_text(lsn)} ({options})"
         result = connection.exec_(command.encode())
@@ -82,7 +83,7 @@ class LogStream:
                 if size == 0 and not self._has_come(until_s - time.monotonic()):
                     return None
             except OperationalError as error:
-                raise StoreError(f"the stream of the log ended: {error}") from error
+                raise StoreLostError(f"the stream of the log ended: {error}") from error
             if size and (message := self._received(bytes(data))) is not None:
                 return message
 
@@ -100,7 +101,7 @@ class LogStream:
                 self.connection.put_copy_data(status)
                 self.connection.flush()
         except OperationalError as error:
-            raise StoreError(f"the stream of the log ended: {error}") from error
+            raise StoreLostError(f"the stream of the log ended: {error}") from error
 
     def close(self) -> None:
         """Close the connection; what was not released comes again."""
@@ -137,7 +138,10 @@ class LogStream:
     def _ended(self) -> StoreError:
         result = self.connection.get_result()
         said = _text(result.error_message) if result is not None else "the server closed it"
-        return StoreError(f"the stream of the log ended: {said}")
+        state = result.error_field(pq.DiagnosticField.SQLSTATE) if result is not None else None
+        is_refused = state is not None and not is_lost_state(state.decode())
+        kind = StoreError if is_refused else StoreLostError
+        return kind(f"the stream of the log ended: {said}")
 
 
 def _quoted(name: str) -> str:

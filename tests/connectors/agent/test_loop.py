@@ -1,5 +1,6 @@
 """The agent's loop over a store in memory: it needs nothing of any one database."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,13 @@ import pytest
 
 from connectors import wire
 from connectors.agent.clock import ClockWatch
-from connectors.agent.contract import AppliedBatch, JournalEntry, KeptRows, StoreBusyError
+from connectors.agent.contract import (
+    AppliedBatch,
+    HeldLog,
+    JournalEntry,
+    KeptRows,
+    StoreBusyError,
+)
 from connectors.agent.loop import PUBLISH_ROWS, Agent
 from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
@@ -50,6 +57,7 @@ class MemoryStore:
     updates_offset: int = 0
     busy: int = 0
     busy_marking: int = 0
+    held: HeldLog | None = None
     abandoned_groups_closed: int = 0
     schema: PublishedSchema | None = None
     ids: Iterator[int] = field(default_factory=lambda: count(1))
@@ -82,6 +90,10 @@ class MemoryStore:
     def kept_rows(self) -> KeptRows:
         """None."""
         return KeptRows()
+
+    def held_log(self) -> HeldLog | None:
+        """What a test has set."""
+        return self.held
 
     def mark_published(self, entry: JournalEntry) -> None:
         """Move the mark."""
@@ -229,6 +241,23 @@ def test_a_round_publishes_then_applies_and_the_next_answers(
         Applied(1, 1, 1, Ruv("5f00"), reached=1),
     ]
     assert (store.published, store.updates_offset) == (2, 6)
+
+
+def test_log_that_a_server_keeps_is_counted_and_named_once(
+    agent: Agent, store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever holds it must end before the disk is full."""
+    agent.check_schema()
+    assert (agent.counts.log_held_bytes, agent.counts.log_room_bytes) == (0, math.inf)
+    store.held = HeldLog(2_000_000_000, 500_000_000, "process 7, open for 900 seconds")
+
+    for _ in range(2):
+        agent.schema_checked_s = 0
+        agent.check_schema()
+
+    assert (agent.counts.log_held_bytes, agent.counts.log_room_bytes) == (2e9, 5e8)
+    (said,) = [one.getMessage() for one in caplog.records if "of its log" in one.getMessage()]
+    assert "process 7, open for 900 seconds" in said
 
 
 def test_an_agent_counts_what_it_does(

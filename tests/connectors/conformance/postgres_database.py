@@ -1,12 +1,13 @@
 """A DatabaseUnderTest in a database of a real PostgreSQL."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import psycopg
 
 from connectors.agent.attaching import ReplicaKey
-from connectors.agent.contract import ReplicaStore
+from connectors.agent.contract import ReplicaStore, StoreBusyError
 from connectors.postgres.install.attach import attach
 from connectors.postgres.names import server_name
 from connectors.postgres.store import PostgresStore
@@ -33,7 +34,7 @@ class PostgresDatabase:
             self.attach()
         if self._opened is not None:
             self._opened.close()
-        self._opened = PostgresStore.open(self.dsn, REPLICA, [ITEMS])
+        self._opened = opened(self.dsn)
         return self._opened
 
     def attach(self) -> None:
@@ -99,3 +100,13 @@ class PostgresDatabase:
         with psycopg.connect(self.dsn) as client:
             query = "SELECT id, name, price::text FROM items ORDER BY id"
             return client.execute(query).fetchall()
+
+
+def opened(dsn: str, **options: int) -> PostgresStore:
+    """The store, once the backends of the one before have ended."""
+    for _ in range(200):
+        try:
+            return PostgresStore.open(dsn, REPLICA, [ITEMS], **options)
+        except StoreBusyError:
+            time.sleep(0.05)
+    return PostgresStore.open(dsn, REPLICA, [ITEMS], **options)

@@ -15,9 +15,8 @@ from streaming.core.delivery.consumer import ApplyBatch, receive
 from streaming.core.model.change import Op
 from streaming.core.model.errors import StateError
 from streaming.core.records.record import Item, ItemType, RangeItem, Update
-from tests.connectors.conformance.database_under_test import ITEMS
 from tests.connectors.conformance.hub_batches import CLOCK_S, RUV, delete, item
-from tests.connectors.conformance.postgres_database import REPLICA, PostgresDatabase
+from tests.connectors.conformance.postgres_database import PostgresDatabase, opened
 from tests.connectors.postgres.test_slot_states import publish_all
 
 ROOM = 10_000
@@ -29,15 +28,15 @@ WHOLE_ROW = "whole row: 20035 bytes are more than a record may have (limits.reco
 def store(attached: PostgresDatabase) -> Iterator[PostgresStore]:
     """A store in a session whose records are small."""
     attached.attach()
-    opened = reopened(attached)
-    opened.start_session("s1", None, lost=False)
-    yield opened
-    opened.close()
+    small = reopened(attached)
+    small.start_session("s1", None, lost=False)
+    yield small
+    small.close()
 
 
 def reopened(database: PostgresDatabase) -> PostgresStore:
     """The database as an agent opens it whose records are small."""
-    return PostgresStore.open(database.dsn, REPLICA, [ITEMS], record_bytes=ROOM)
+    return opened(database.dsn, record_bytes=ROOM)
 
 
 def apply(store: PostgresStore, *items: Item | RangeItem, hub_epoch: int = 4) -> AppliedBatch:
@@ -164,9 +163,9 @@ def test_saved_rows_are_written_to_a_file_and_forgotten(
 def reopened_after(store: PostgresStore, database: PostgresDatabase) -> PostgresStore:
     """The store of the agent's next run."""
     store.close()
-    opened = reopened(database)
-    opened.start_session("s2", None, lost=False)
-    return opened
+    again = reopened(database)
+    again.start_session("s2", None, lost=False)
+    return again
 
 
 def check_file(session: Session, path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from connectors.agent.contract import ReplicaStore
+from connectors.postgres.log import held
 from connectors.postgres.log.lsn import parse_lsn
 from connectors.postgres.store import PostgresStore
 from streaming.core.model.change import Change
@@ -205,3 +206,31 @@ def test_the_log_is_forgotten_though_nobody_writes_what_is_replicated(
 
     assert parse_lsn(store.capture.lsn) - parse_lsn(before) > 1_000_000
     assert store.reader.stream.released == parse_lsn(store.capture.lsn)
+
+
+def test_it_is_known_what_the_server_keeps_and_who_holds_it(
+    attached: PostgresDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open transaction holds the log, though the agent reads on."""
+    monkeypatch.setattr(held, "OPEN_S", 0)
+    store = attached.store()
+    assert isinstance(store, PostgresStore)
+    store.start_session("s1", None, lost=False)
+    publish_all(store)
+    found = store.held_log()
+    assert found is not None
+    assert (found.room_bytes, found.by) == (None, "what the agent has not published")
+
+    with attached.holding("INSERT INTO items VALUES (1, 'open', 1)"):
+        attached.write("CHECKPOINT", "CREATE TABLE other AS SELECT generate_series(1, 20000) n")
+        again = found
+        for _ in range(100):
+            store.stored_at_s, store.held_at_s = -60, None
+            publish_all(store)
+            again = store.held_log() or found
+            if again.by.startswith("process "):
+                break
+            time.sleep(0.05)
+        assert again.by.startswith("process ")
+        assert again.bytes > 1_000_000
+    assert held.held_log(store.session, "absent") is None
