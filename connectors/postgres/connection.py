@@ -19,6 +19,9 @@ APPLICATION = "slackwater"
 
 CONNECT_TIMEOUT_S = 10
 
+LOADS_NOTHING = "--load is for SQLite: PostgreSQL has its functions in the database"
+"""Nothing is registered on a connection."""
+
 SESSION_SETTINGS: Mapping[str, str] = {
     **TEXT_SETTINGS,
     # what a role has against forgotten sessions would end the agent's, which live for ever

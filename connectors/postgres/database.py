@@ -156,10 +156,11 @@ def uninstall(
     """Remove every trace of the agent; the names of what is removed."""
     from connectors.postgres.connection import connected
     from connectors.postgres.dsn import dsn_of
-    from connectors.postgres.install.detach import check_published, detach
+    from connectors.postgres.install.detach import check_published, check_saved, detach
 
     _check_load(load)
     with connected(dsn_of(place)) as session:
+        check_saved(session)
         if not discards_unpublished:
             check_published(session)
         return detach(session, replica)
@@ -238,4 +239,6 @@ def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int
 
 def _check_load(load: str | None) -> None:
     if load is not None:
-        raise ConfigError("--load is for SQLite: PostgreSQL has its functions in the database")
+        from connectors.postgres.connection import LOADS_NOTHING
+
+        raise ConfigError(LOADS_NOTHING)

@@ -5,17 +5,19 @@ from contextlib import closing, contextmanager
 
 from connectors.agent.settings import AgentSettings
 from connectors.postgres import snapshot
-from connectors.postgres.connection import connected
+from connectors.postgres.connection import LOADS_NOTHING, connected
 from connectors.postgres.install.attachment import attached
 from connectors.postgres.install.system import read_position
 from connectors.postgres.sql import Session
 from connectors.postgres.store import PostgresStore, store_errors
-from streaming.core.model.errors import StateError
+from streaming.core.model.errors import ConfigError, StateError
 
 
 @contextmanager
 def open_store(settings: AgentSettings) -> Iterator[PostgresStore]:
     """The replica's database, closed at the end; StoreBusyError if another agent has it open."""
+    if settings.load is not None:
+        raise ConfigError(LOADS_NOTHING)
     dsn = str(settings.database)
     with connected(dsn) as session:
         _check(session, settings)

@@ -14,6 +14,7 @@ from connectors.agent.found import (
 )
 from connectors.postgres.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.check.attached_points import attached_points
+from connectors.postgres.check.kept import saved_count, uncarried_rows
 from connectors.postgres.check.rights import replication_point, rights_points
 from connectors.postgres.check.rows import lost_references, row_count, row_faults
 from connectors.postgres.check.server_points import server_points
@@ -73,15 +74,15 @@ def checked(
         tuple(row_faults(session, readable, record_bytes)),
         (),
         () if rows_are_shared else tuple(_to_snapshot(session, found)),
-        (),
-        0,
+        tuple(uncarried_rows(session)),
+        saved_count(session),
         tuple(
             text
             for one in found
             if looks_at_references
             for text in lost_references(session, one.server, one.schema.references)
         ),
-        (*points_before(session, dsn, tables), *attached_points(session, _servers(found))),
+        (*points_before(session, dsn, tables), *attached_points(session, readable)),
     )
 
 
@@ -97,10 +98,6 @@ def points_before(session: Session, dsn: str, tables: Sequence[Table]) -> Iterat
             servers.append(read_table(session, table.name))
             yield CheckedPoint(f"table {table.name}, its key, columns, constraints and triggers")
     yield from rights_points(session, servers)
-
-
-def _servers(found: Sequence[FoundTable]) -> list[ServerTable]:
-    return [one.server for one in found]
 
 
 def _found(session: Session, tables: Sequence[Table]) -> Iterator[FoundTable]:

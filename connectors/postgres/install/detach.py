@@ -7,6 +7,7 @@ who was interrupted goes on.
 from collections.abc import Iterator
 
 from connectors.agent.attaching import InstallStep
+from connectors.postgres.check.kept import saved_count
 from connectors.postgres.install.attach import carry_out
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import read_capture
@@ -51,6 +52,17 @@ def check_published(session: Session) -> None:
         raise StateError(
             f"not published yet: {as_count(count, 'change')}, and no other replica would ever get"
             " them: run the agent until they are, or confirm with --discard-unpublished"
+        )
+
+
+def check_saved(session: Session) -> None:
+    """StateError: rows are saved in the schema that are nowhere else."""
+    count = saved_count(session)
+    if count:
+        raise StateError(
+            f"the database keeps {as_count(count, 'row')} that were overwritten and are nowhere"
+            " else: write them to a file with `slackwater agent saved --export FILE --forget`,"
+            " or only --forget them, first"
         )
 
 

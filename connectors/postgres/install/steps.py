@@ -14,7 +14,7 @@ from connectors.postgres.catalog import ServerTable, read_table
 from connectors.postgres.check.rights import missing_grants
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.attachment import read_attachment
-from connectors.postgres.install.system import DDL, read_capture
+from connectors.postgres.install.system import missing_ddl, read_capture
 from connectors.postgres.names import PUBLICATION, server_name
 from connectors.postgres.sql import Session, literal, statement
 from connectors.postgres.sql import name as quoted
@@ -71,14 +71,14 @@ def _check_replica(session: Session, replica: str) -> None:
 def _schema(
     session: Session, replica: ReplicaKey, name: str, servers: Sequence[ServerTable]
 ) -> Iterator[str]:
-    known = _remembered(session)
-    is_there = known is not None and read_attachment(session) is not None
-    if not is_there:
+    known, lacking = _remembered(session), missing_ddl(session)
+    yield from lacking
+    if lacking:
         (user,) = session.execute("SELECT current_user").fetchone() or ("",)
         role = statement(quoted(user))
-        yield from DDL
         yield f"GRANT ALL ON SCHEMA slackwater TO {role}"
         yield f"GRANT ALL ON ALL TABLES IN SCHEMA slackwater TO {role}"
+    if known is None or read_attachment(session) is None:
         yield (
             f"INSERT INTO slackwater.position (rid) VALUES ({replica.rid:d}) ON CONFLICT DO NOTHING"
         )

@@ -94,7 +94,7 @@ DDL = (
   is_complete boolean NOT NULL DEFAULT false
 )""",
 )
-"""Each may run again: what is there stays."""
+"""The schema first; each may run again: what is there stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,25 @@ class Capture:
 
 def create(connection: Session) -> None:
     """Create the schema and its tables where they are not there."""
-    for statement in DDL:
+    for statement in missing_ddl(connection):
         connection.execute(statement.encode())
+
+
+def missing_ddl(connection: Session) -> tuple[str, ...]:
+    """The statements for what is not there: to run others takes rights that an agent may lack."""
+    (has_schema,) = connection.execute(
+        "SELECT to_regnamespace('slackwater') IS NOT NULL"
+    ).fetchone() or (False,)
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'slackwater'")
+    there = {row[0] for row in rows.fetchall()}
+    schema, *tables = DDL
+    lacking = [one for one in tables if _table_of(one) not in there]
+    return (*([] if has_schema else [schema]), *lacking)
+
+
+def _table_of(statement: str) -> str:
+    """The table that a statement of DDL creates."""
+    return statement.partition(f"{SCHEMA}.")[2].partition(" ")[0]
 
 
 def read_position(connection: Session, *, locks: bool = False) -> StoredPosition:

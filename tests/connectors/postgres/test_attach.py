@@ -6,6 +6,8 @@ import psycopg
 import pytest
 
 from connectors.agent.attaching import ReplicaKey
+from connectors.agent.contract import StoreBusyError
+from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.postgres.catalog import read_table
 from connectors.postgres.check.rights import missing_grants
 from connectors.postgres.install.attach import attach
@@ -14,9 +16,12 @@ from connectors.postgres.install.detach import check_published, detach, detach_s
 from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.install.system import read_capture
 from connectors.postgres.names import server_name
+from connectors.postgres.run import open_store
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table
+from tests.connectors.conformance.hub_batches import apply
+from tests.connectors.postgres.apply_site import row
 
 T = ColumnType
 ITEMS = Table("items", ("id",), {"id": T.INT64, "name": T.TEXT})
@@ -154,3 +159,43 @@ def test_a_right_that_is_missing_names_what_to_run(session: Session, dsn: str) -
         done = attach(limited, B, [ITEMS])
 
     assert [one.partition(" ")[2].partition(" ")[0] for one in done] == ["replication"]
+
+
+def test_an_agent_works_with_the_rights_that_the_script_gives(session: Session, dsn: str) -> None:
+    """It owns nothing, not even its own tables, and may create nothing."""
+    session.execute("DROP ROLE IF EXISTS worker")
+    session.execute("CREATE ROLE worker LOGIN")
+    with psycopg.connect(dsn, user="worker", autocommit=True) as worker:
+        script = [one for step in attach_steps(worker, B, [ITEMS]) for one in step.statements]
+    for statement in script:
+        session.execute(statement.encode())
+    info = session.info
+    place = f"//worker@{info.host}:{info.port}/{info.dbname}"
+    settings = AgentSettings(
+        DatabaseAddress("postgresql", place), B.name, B.rid, "nowhere:1", "c", None, (ITEMS,)
+    )
+
+    with open_store(settings) as store:
+        store.start_session("s1", None, lost=False)
+        refused = apply(store, row("items", '{"id":"7"}', '{"id":"7","name":"of the hub"}'))
+        session.execute("INSERT INTO items VALUES (8, 'own')")
+        while store.backlog() or store.journal_snapshot(100):
+            for entry in store.unpublished(100, 10**6):
+                store.mark_published(entry)
+
+    assert refused == ()
+    assert session.execute("SELECT name FROM items WHERE id = 7").fetchone() == ("of the hub",)
+    check_published(session)
+
+
+def test_a_transaction_that_is_in_the_way_is_named(
+    session: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wants the table waits behind the one that waits, so it does not wait for long."""
+    monkeypatch.setattr("connectors.postgres.install.attach.LOCK_S", 0.1)
+    with psycopg.connect(dsn) as client:
+        client.execute("UPDATE items SET name = 'y'")
+        with pytest.raises(StoreBusyError, match=rf"pid {client.info.backend_pid} of"):
+            attach(session, B, [ITEMS])
+
+    assert len(attach(session, B, [ITEMS])) == 3
