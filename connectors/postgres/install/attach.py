@@ -56,8 +56,8 @@ def carry_out(session: Session, steps: Sequence[InstallStep], command: str) -> l
             (named,) = session.execute(_OPEN).fetchone() or (None,)
             raise StoreBusyError(
                 f"transactions are open that this step waits for, {step.what}:"
-                f" {named or 'prepared ones (pg_prepared_xacts)'}; end them, then run `slackwater"
-                f" {command}` again: it goes on behind what is done"
+                f" {named or 'see pg_stat_activity and pg_prepared_xacts'}; end them, then run"
+                f" `slackwater {command}` again: it goes on behind what is done"
             ) from error
     session.execute("RESET lock_timeout")
     session.execute("RESET statement_timeout")

@@ -4,6 +4,7 @@ The slot goes first, because behind it the server keeps its log. Each step is fo
 who was interrupted goes on.
 """
 
+import time
 from collections.abc import Iterator
 
 from connectors.agent.attaching import InstallStep
@@ -15,6 +16,9 @@ from connectors.postgres.names import PUBLICATION, server_name
 from connectors.postgres.sql import Session, literal, name, statement
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
+
+RELEASED_S = 3.0
+"""How long the end of a process of the server is waited for, which reads the slot."""
 
 _WRITTEN = """WITH log AS (SELECT lsn, xid, get_byte(data, 0) AS kind, data
   FROM pg_logical_slot_peek_binary_changes(%(slot)s, NULL, NULL,
@@ -38,14 +42,8 @@ def check_published(session: Session) -> None:
     if read_attachment(session) is None:
         return
     capture = read_capture(session)
-    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
-    found = None if capture is None else session.execute(query, (capture.slot,)).fetchone()
-    if capture is None or found is None:
+    if capture is None or not _is_free(session, capture.slot):
         return
-    if found[0] is not None:
-        raise StateError(
-            f"an agent runs: pid {found[0]} of the server reads slot {capture.slot}; stop it first"
-        )
     values = {"slot": capture.slot, "publication": PUBLICATION, "lsn": capture.lsn}
     (count,) = session.execute(_WRITTEN, values).fetchone() or (0,)
     if count:
@@ -53,6 +51,22 @@ def check_published(session: Session) -> None:
             f"not published yet: {as_count(count, 'change')}, and no other replica would ever get"
             " them: run the agent until they are, or confirm with --discard-unpublished"
         )
+
+
+def _is_free(session: Session, slot: str) -> bool:
+    """Return whether the slot is there; StateError: an agent reads it.
+
+    The server's process of an agent that has ended reads it for a moment longer.
+    """
+    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+    until_s = time.monotonic() + RELEASED_S
+    while (found := session.execute(query, (slot,)).fetchone()) not in (None, (None,)):
+        if time.monotonic() >= until_s:
+            raise StateError(
+                f"an agent runs: pid {found[0]} of the server reads slot {slot}; stop it first"
+            )
+        time.sleep(0.05)
+    return found is not None
 
 
 def check_saved(session: Session) -> None:
