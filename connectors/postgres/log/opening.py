@@ -32,7 +32,7 @@ from connectors.postgres.log.captured_tables import (
     write_known,
 )
 from connectors.postgres.log.gap import begin_anew
-from connectors.postgres.log.slot import LogState, gap_of, read_log_state
+from connectors.postgres.log.slot import LogState, gap_of, read_log_state, refuse_standby
 from connectors.postgres.names import server_name
 from connectors.postgres.sql import Session
 from streaming.core.model.table import Table
@@ -77,6 +77,7 @@ def open_database(
 
     StateError, ConfigError: somebody must act first. StoreBusyError: an agent has the database.
     """
+    refuse_standby(session)
     attached(session)
     create(session)  # what an agent before did not have
     capture = read_capture(session)

@@ -41,11 +41,15 @@ class LogState:
     has_origin: bool = True
 
 
-def read_log_state(session: Session, slot: str) -> LogState:
-    """The state of the log, and the slot and origin of this name; StateError: it is a standby."""
+def refuse_standby(session: Session) -> None:
+    """StateError: the server is a standby."""
     (is_standby,) = session.execute("SELECT pg_is_in_recovery()").fetchone() or (False,)
     if is_standby:
         raise StateError("the server is a standby, which takes no writes: connect to its primary")
+
+
+def read_log_state(session: Session, slot: str) -> LogState:
+    """The state of a primary's log, and the slot and origin of this name."""
     system_id, flushed, wal_file, publication, has_origin = session.execute(
         "SELECT (SELECT system_identifier::text FROM pg_control_system()),"
         " pg_current_wal_flush_lsn()::text, pg_walfile_name(pg_current_wal_flush_lsn()),"
