@@ -21,6 +21,7 @@ from tests.benchmarks.initial_load import initial_load
 from tests.benchmarks.latency import latency
 from tests.benchmarks.observed import observed
 from tests.benchmarks.past import past
+from tests.benchmarks.postgres_agent import postgres_agent
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.start import start
 from tests.benchmarks.takeover import takeover
@@ -47,6 +48,7 @@ MEASURES = {
     "takeover": takeover,
     "cluster": cluster,
     "agent": agent,
+    "postgres_agent": postgres_agent,
     "apply": apply,
     "compare": compare,
     "idle": idle,

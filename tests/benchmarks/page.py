@@ -129,6 +129,11 @@ MEASURES: Mapping[str, str] = {
         " the agent's triggers, published to Kafka, and applied at another replica in batches of"
         " 1,000. `file_ratio_to_plain`: the used pages of the file afterwards."
     ),
+    "postgres_agent": (
+        "One agent of a PostgreSQL database beside pgbench -N (scale 10, 4 clients): pgbench alone"
+        " and while its tables are captured and published; a backlog of 100 rows a transaction"
+        " published alone, and batches of 1,000 rows applied alone, in rows a second."
+    ),
     "apply": (
         "The items a second of processor time that an agent applies to a SQLite file where no"
         " trigger is in the way, 1,000 in a batch, beside the code of the commit before, by turns."

@@ -77,6 +77,8 @@ class Sizes:
     """that executors carry, in batches of 200,000; the first one is not counted"""
     agent_rows: int = 100_000
     """written, published and applied by one agent"""
+    pgbench_s: float = 20
+    """of each turn of pgbench"""
     apply_before: str = "HEAD~1"
     """the commit beside which rows are applied"""
     apply_rows: int = 30_000

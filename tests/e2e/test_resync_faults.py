@@ -30,7 +30,7 @@ pytestmark = pytest.mark.more
 ROWS = 400
 LIMITS = {
     "chunk_items": 3,
-    "resync_page_rows": 5,
+    "resync_page_rows": 3,
     "resync_pages": 2,
     "materialize_every_epochs": 1_000,
 }

@@ -41,12 +41,13 @@ class LogReader:
 
     def catch_up(self, end: int) -> bool:
         """Read what is committed; return whether all up to this end of the log is read."""
-        until_s = time.monotonic() + CATCH_UP_S
+        until_s, is_silent = time.monotonic() + CATCH_UP_S, True
         while len(self.journal.entries) < READ_AHEAD:
             wait_s = until_s - time.monotonic()
-            if self.stream.decoded < end and wait_s > 0:
+            if is_silent and self.stream.decoded < end and wait_s > 0:
                 self.stream.release(self.stream.released, asks=True)
             data = self.stream.read(min(max(wait_s, 0), 0.005))
+            is_silent = data is None
             if data is not None:
                 transaction = self.assembler.add(data)
                 if transaction is not None:
