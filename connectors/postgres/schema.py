@@ -44,7 +44,7 @@ WHERE k.conrelid = %s AND k.contype = 'f' ORDER BY k.conname"""
 _TRIGGERS = """SELECT tgname, tgtype::int, pg_get_triggerdef(oid, true), tgenabled::text
 FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled <> 'D' ORDER BY tgname"""
 
-_ACTIONS = {"r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
+_ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 
 _LITERAL = re.compile(r"('(?:[^']|'')*'|-?\d+(?:\.\d+)?|NULL)::[\w .\"\[\](),]+")
 _BEFORE, _INSERT, _DELETE, _UPDATE, _TRUNCATE, _INSTEAD = 2, 4, 8, 16, 32, 64
@@ -67,7 +67,7 @@ def database_schema(session: Session, replica: str, tables: Iterable[Table]) -> 
     return DatabaseSchema(
         replica,
         f"PostgreSQL {version.partition(' ')[0]}",
-        encoding,
+        "UTF-8" if encoding == "UTF8" else encoding,
         tuple(schema_table(session, server) for server in servers),
         storages,
     )

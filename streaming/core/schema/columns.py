@@ -1,6 +1,6 @@
 """How the columns of one table differ between replicas, and from the configuration."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.core.model.table import Table
@@ -20,13 +20,17 @@ Found = Mapping[str, SchemaTable]
 
 @dataclass(frozen=True, slots=True)
 class ColumnAspect:
-    """Something that a column declares: `of` it is compared; `shown` is what people read."""
+    """Something that a column declares: `of` it is compared; `shown` is what people read.
+
+    `is_spelled`: as SQL has it, which is compared between databases of one product only.
+    """
 
     subject: str
     of: Callable[[SchemaColumn], str]
     causes: str
     matters: bool
     shown: Callable[[SchemaColumn], str] | None = None
+    is_spelled: bool = False
 
     def shown_of(self, column: SchemaColumn) -> str:
         """What people read of a column."""
@@ -47,6 +51,7 @@ ASPECTS = (
         " differently, and a value that one database keeps the other may not",
         matters=True,
         shown=lambda column: f"{column.declared or 'no type'} ({column.storage})",
+        is_spelled=True,
     ),
     ColumnAspect(
         "declared type",
@@ -54,6 +59,7 @@ ASPECTS = (
         "the same values are stored alike",
         matters=False,
         shown=lambda column: column.declared or "no type",
+        is_spelled=True,
     ),
     ColumnAspect(
         "NOT NULL",
@@ -68,12 +74,14 @@ ASPECTS = (
         "an insert that leaves the column out gets another value, depending on where it is made;"
         " every replica then has that value",
         matters=False,
+        is_spelled=True,
     ),
     ColumnAspect(
         "generated column",
         lambda column: f"AS {column.generated}" if column.generated else "not generated",
         "each database computes or keeps a value of its own, so the replicas differ in it",
         matters=True,
+        is_spelled=True,
     ),
     ColumnAspect(
         "collation",
@@ -90,13 +98,22 @@ ASPECTS = (
 )
 
 
-def column_differences(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    """The columns that some replicas lack, and what the others declare differently."""
+def column_differences(
+    table: Table, found: Found, alike: Sequence[Found]
+) -> Iterator[SchemaDifference]:
+    """The columns that some replicas lack, and what the others declare differently.
+
+    `alike`: the same tables, those of each product by themselves.
+    """
     names = {name.lower(): name for one in found.values() for name in _names(one)}
     for name in {**{n.lower(): n for n in table.columns}, **names}.values():
         columns = {r: column for r, one in found.items() if (column := one.column(name))}
         yield from _presence(table, name, found, columns)
-        yield from _aspects(table, name, columns)
+        groups = [{r: columns[r] for r in one if r in columns} for one in alike]
+        for aspect in ASPECTS:
+            is_apart = aspect.is_spelled or name in table.key  # no key is null, said or not
+            for one in groups if is_apart else [columns]:
+                yield from _aspect(table, name, aspect, one)
 
 
 def _names(table: SchemaTable) -> list[str]:
@@ -138,23 +155,22 @@ def _presence(
     yield SchemaDifference(table.name, subject, at, causes, remedy, matters)
 
 
-def _aspects(
-    table: Table, name: str, columns: Mapping[str, SchemaColumn]
+def _aspect(
+    table: Table, name: str, aspect: ColumnAspect, columns: Mapping[str, SchemaColumn]
 ) -> Iterator[SchemaDifference]:
-    for aspect in ASPECTS:
-        if not differ(aspect.of(one) for one in columns.values()):
-            continue
-        if aspect.subject == "declared type" and differ(one.storage for one in columns.values()):
-            continue  # said already
-        shown = {replica: aspect.shown_of(one) for replica, one in columns.items()}
-        yield SchemaDifference(
-            table.name,
-            f"column {name}, {aspect.subject}",
-            shown,
-            aspect.causes,
-            EVERYWHERE if aspect.matters else "nothing needs to be done",
-            matters=aspect.matters,
-        )
+    if not differ(aspect.of(one) for one in columns.values()):
+        return
+    if aspect.subject == "declared type" and differ(one.storage for one in columns.values()):
+        return  # said already
+    shown = {replica: aspect.shown_of(one) for replica, one in columns.items()}
+    yield SchemaDifference(
+        table.name,
+        f"column {name}, {aspect.subject}",
+        shown,
+        aspect.causes,
+        EVERYWHERE if aspect.matters else "nothing needs to be done",
+        matters=aspect.matters,
+    )
 
 
 def unkept_types(

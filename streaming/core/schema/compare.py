@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.core.model.table import Table
-from streaming.core.schema.columns import column_differences, unkept_types
+from streaming.core.schema.columns import Found, column_differences, unkept_types
 from streaming.core.schema.constraints import constraint_differences
 from streaming.core.schema.difference import ABSENT, SchemaDifference, differ, names_text
 from streaming.core.schema.document import DatabaseSchema
@@ -70,8 +70,15 @@ def _of_table(table: Table, schemas: Mapping[str, DatabaseSchema]) -> Iterator[S
         )
     if found:
         yield from unkept_types(table, schemas, found)
-        yield from column_differences(table, found)
-        yield from constraint_differences(table, found)
+        alike = [*_of_one_product(schemas, found)]
+        yield from column_differences(table, found, alike)
+        yield from constraint_differences(table, found, alike)
+
+
+def _of_one_product(schemas: Mapping[str, DatabaseSchema], found: Found) -> Iterator[Found]:
+    """The tables of each product: what SQL spells is compared among those only."""
+    for product in dict.fromkeys(schemas[replica].product for replica in found):
+        yield {r: one for r, one in found.items() if schemas[r].product == product}
 
 
 def _encodings(schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:

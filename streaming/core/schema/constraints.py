@@ -1,6 +1,6 @@
 """How the constraints and triggers of one table differ between replicas."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from streaming.core.model.table import Table
@@ -17,14 +17,23 @@ from streaming.core.schema.difference import (
 from streaming.core.schema.document import SchemaReference, SchemaTable, SchemaTrigger, SchemaUnique
 
 
-def constraint_differences(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    """What is unique, checked, referred to or triggered at some replicas only."""
+def constraint_differences(
+    table: Table, found: Found, alike: Sequence[Found]
+) -> Iterator[SchemaDifference]:
+    """What is unique, checked, referred to or triggered at some replicas only.
+
+    `alike`: the same tables, those of each product by themselves.
+    """
     yield from _key(table, found)
     yield from _uniques(table, found)
-    yield from _checks(table, found)
+    for one in alike:
+        yield from _checks(table, one)
+    if len(alike) > 1:
+        yield from _checks_apart(table, found)
     yield from _references(table, found)
-    yield from _triggers(table, found)
-    yield from _options(table, found)
+    yield from _triggers(table, found, alike)
+    for one in alike:
+        yield from _options(table, one)
 
 
 def _is_key(unique: SchemaUnique, table: Table) -> bool:
@@ -104,6 +113,21 @@ def _checks(table: Table, found: Found) -> Iterator[SchemaDifference]:
             yield _refused(table, f"CHECK {_first(having)}", found, having, lack)
 
 
+def _checks_apart(table: Table, found: Found) -> Iterator[SchemaDifference]:
+    """The conditions of databases of several products, which spell one condition differently."""
+    shown = {r: ", ".join(f"CHECK {c}" for c in one.checks) or "none" for r, one in found.items()}
+    if any(one.checks for one in found.values()):
+        yield SchemaDifference(
+            table.name,
+            "conditions",
+            shown,
+            "databases of several products spell them differently, so they are not compared; a row"
+            " that one accepts may be refused at another",
+            "look whether they say the same",
+            matters=len({bool(one.checks) for one in found.values()}) > 1,
+        )
+
+
 def _refused(
     table: Table, subject: str, found: Found, having: Collection[str], lack: Collection[str]
 ) -> SchemaDifference:
@@ -147,12 +171,12 @@ def _references(table: Table, found: Found) -> Iterator[SchemaDifference]:
             )
 
 
-def _triggers(table: Table, found: Found) -> Iterator[SchemaDifference]:
+def _triggers(table: Table, found: Found, alike: Sequence[Found]) -> Iterator[SchemaDifference]:
     for having, lack in _side_by_side(found, lambda of: of.triggers, lambda one: one.name.lower()):
         for_applied = [replica for replica, trigger in having.items() if trigger.applies]
         fires = f", at {names_text(for_applied)} for applied rows too" if for_applied else ""
         shown = {r: f"{one.event}, text {one.digest[:8]}" for r, one in having.items()}
-        if lack or differ(shown.values()):
+        if lack or any(differ(shown[r] for r in one if r in shown) for one in alike):
             yield SchemaDifference(
                 table.name,
                 f"trigger {_first(having).name}",

@@ -138,6 +138,11 @@ class DatabaseSchema:
         """The table of this name, in any case."""
         return next((one for one in self.tables if one.name.lower() == name.lower()), None)
 
+    @property
+    def product(self) -> str:
+        """The database without its version: two of one product spell the same alike."""
+        return self.database.partition(" ")[0]
+
     def text(self) -> str:
         """The document, without needless spaces; what is no text in the database is shown as ?."""
         return json_text(self.document()).encode(errors="replace").decode()

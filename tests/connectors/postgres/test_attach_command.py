@@ -32,6 +32,12 @@ def shop(postgres: str) -> Iterator[PostgresSite]:
         client.execute("DROP ROLE least")
 
 
+def document_of(replica: str, folder: Path) -> tuple[str, ...]:
+    """The command that writes the schema of a replica's database, but for the database."""
+    file = str(folder / f"{replica}.json")
+    return ("agent", "check", "--replica", replica, "--document", file, "--database")
+
+
 def by_least(there: PostgresSite) -> str:
     """The address with the role that may do little."""
     return there.dsn.replace("postgres@", "least@")
@@ -145,3 +151,26 @@ def test_a_file_needs_no_attaching(slackwater: Slackwater, tmp_path: Path) -> No
     answer = slackwater("attach", str(tmp_path / "a.db"), "--replica", "a", "--yes")
 
     assert (answer.code, "makes the file a replica when it starts" in answer.out) == (0, True)
+
+
+def test_schemas_of_two_products_are_compared_by_what_they_mean(
+    slackwater: Slackwater, shop: PostgresSite, tmp_path: Path
+) -> None:
+    """Every type is spelled differently, and that alone is no difference that matters."""
+    file = tmp_path / "a.db"
+    with closing(sqlite3.connect(file)) as client:
+        client.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, note TEXT)")
+    words = {name: document_of(name, tmp_path) for name in "ab"}
+    slackwater(*words["a"], str(file))
+    slackwater(*words["b"], shop.dsn)
+    documents = [word[-2] for word in words.values()]
+
+    alike = slackwater("schema", *documents)
+    shop.execute("ALTER TABLE t ALTER note SET NOT NULL, ADD CHECK (id > 0)")
+    slackwater(*words["b"], shop.dsn)
+    apart = slackwater("schema", *documents)
+
+    assert alike.code == 0, alike.out
+    assert apart.code == 1
+    assert "column note, NOT NULL" in apart.out
+    assert "conditions: none at a; CHECK id > 0 at b" in apart.out

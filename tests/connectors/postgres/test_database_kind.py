@@ -150,12 +150,18 @@ def test_its_schema_is_a_document_like_any_other(place: str) -> None:
     document: dict[str, Any] = loads(found.text())
     table = document["tables"][0]
     assert document["database"].startswith("PostgreSQL ")
-    assert document["encoding"] == "UTF8"
+    assert document["encoding"] == "UTF-8"
     assert document["storages"]["numeric"] == ["decimal", "text"]
     assert table["columns"][0]["id_source"] == "largest_ever"
     assert [one["columns"] for one in table["uniques"]] == [["id"], ["email"]]
     assert table["references"] == [
-        {"columns": ["team"], "table": "team", "parent": ["id"], "on_delete": "CASCADE"}
+        {
+            "columns": ["team"],
+            "table": "team",
+            "parent": ["id"],
+            "on_delete": "CASCADE",
+            "on_update": "NO ACTION",
+        }
     ]
     assert table["triggers"][0]["event"] == "BEFORE INSERT"
 
