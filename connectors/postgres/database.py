@@ -175,14 +175,10 @@ def position_of(place: str) -> tuple[int, Position]:
 
 
 def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:
-    """ConfigError: its agent cannot empty a database yet."""
-    del known, is_known, path
-    raise ConfigError(
-        f"`slackwater reinit` cannot empty a PostgreSQL database yet: stop the agent of"
-        f" {settings.replica}, `slackwater detach` the database, save and delete the rows of its"
-        " replicated tables, `slackwater attach` it again, and start the agent: the hub fills it"
-        " (docs/connect/postgres.md)"
-    )
+    """Empty the database, the rows that the hub does not have saved at the path."""
+    from connectors.postgres import run
+
+    return run.reinit(settings, known, is_known, path)
 
 
 def saved_at(place: str, text: str) -> Path:

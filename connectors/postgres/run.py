@@ -2,7 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
+from connectors.agent.found import IsKnown, KnownOwn
+from connectors.agent.new_start import new_start
 from connectors.agent.settings import AgentSettings
 from connectors.postgres import snapshot
 from connectors.postgres.connection import LOADS_NOTHING, connected
@@ -33,6 +37,16 @@ def open_store(settings: AgentSettings) -> Iterator[PostgresStore]:
         with store_errors():
             _begin_snapshot(store.session, settings)
         yield store
+
+
+def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Path) -> int:
+    """Empty the replica's database so that its agent starts anew; returns the number of saved rows.
+
+    `known`: what the hub knows of the replica, which its topic may hold no more. The rows that the
+    hub does not have so are saved at the path.
+    """
+    with open_store(replace(settings, rows_are_shared=True, takes_snapshot=False)) as store:
+        return store.reinit(new_start(settings, store.compared_up_to(), known), is_known, path)
 
 
 def _check(session: Session, settings: AgentSettings) -> None:

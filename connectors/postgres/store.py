@@ -8,12 +8,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from shlex import quote
 
 import psycopg
 
 from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
+from connectors.agent.found import IsKnown
+from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import SchemaPublication, known_as
 from connectors.postgres import snapshot
@@ -23,6 +26,7 @@ from connectors.postgres.apply.lock_wait import LockWait
 from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.connection import agent_conninfo
 from connectors.postgres.errors import store_error
+from connectors.postgres.install.reinit import reinit
 from connectors.postgres.install.system import (
     Capture,
     StoredPosition,
@@ -220,12 +224,7 @@ class PostgresStore:
     def find(self, record: Change | Commit | Snapshot) -> int | None:
         """The id of the entry with the same content; 0: it is before the checkpoint."""
         self._catch_up()
-        for entry in self.journal.entries:
-            if entry.record == record:
-                return entry.id
-        name = record.csn if isinstance(record, Change) else getattr(record, "prim_csn", None)
-        known = self.journal.checkpoint.csn
-        return 0 if name is not None and known is not None and name <= known else None
+        return self.journal.find(record)
 
     def publish_again(self, behind: str) -> bool:
         """Return whether nothing that was published follows: the server has forgotten it."""
@@ -338,7 +337,11 @@ class PostgresStore:
         self._write_position(replace(self.stored, position=kept, answered=answered))
         self.position = started
         self.journal.answer(answered)
-        hello = started.hello(own, lost=lost, agreement=self.agreement)
+        if self.stored.reinit and self.capture.csn is None:
+            anew = started.hello(None, lost=False, agreement=self.agreement)
+            hello = replace(anew, reinit=True)
+        else:
+            hello = started.hello(own, lost=lost, agreement=self.agreement)
         told, left_out = snapshot.named(self.session), self.opened.unreplicated
         return replace(hello, unreplicated=left_out or None, snapshot=told)
 
@@ -403,6 +406,20 @@ class PostgresStore:
         write_position(self.session, stored)
         self.stored = read_position(self.session)
 
+    @store_errors()
+    def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:
+        """Empty the database so that it starts anew; returns how many rows were saved.
+
+        This store reads on no more: the next one opens the database as it is then.
+        """
+        self._catch_up()
+        ruv, clock_s = self.position.ruv, time.time_ns() // 10**9
+        applied = behind_applied(self.stored.rid, "", ruv, clock_s, self.skew_s)
+        read = self.journal.state.generator
+        generator = max(read, applied, key=lambda one: (one.time_s, one.sequence))
+        known = (self.writers, self.capture, self.stored, generator)
+        return reinit(self.session, *known, start, is_known, path)
+
     # -- applying ---------------------------------------------------------------------------
 
     @store_errors()
@@ -418,20 +435,10 @@ class PostgresStore:
             self.lock_wait,
             self.skew_s,
             self.record_bytes,
-            self._is_waiting,
+            self.journal.leaves,
         )
         self.stored = read_position(self.session)
         self.position = done.position
         self.kept_at_s = None if done.saved else self.kept_at_s
         command = f"slackwater agent saved --database {quote(self.reader.dsn)}"
         return replace(done, saved_shown_by=command)
-
-    def _is_waiting(self, table: str, key: str, image: str) -> bool:
-        """Return whether the last change that waits to be published leaves this image of a row."""
-        changes = (one.record for one in reversed(self.journal.entries))
-        of_row = (
-            one.after
-            for one in changes
-            if isinstance(one, Change) and (one.table, one.key) == (table, key)
-        )
-        return next(of_row, None) == image

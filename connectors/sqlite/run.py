@@ -1,20 +1,14 @@
 """The agent of one SQLite replica: its database, opened and locked, under the agent's loop."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from connectors.agent.access import KafkaAccess
 from connectors.agent.found import IsKnown, KnownOwn
-from connectors.agent.outage import Outage
-from connectors.agent.own_topic import compare
+from connectors.agent.new_start import new_start
 from connectors.agent.settings import AgentSettings
-from connectors.agent.topics import ChangesTopic, TopicReader
-from connectors.kafka.options import LiveOptions
 from connectors.sqlite.file import exclusive
-from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.store import SqliteStore
@@ -55,19 +49,4 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
             f"there is no database {file}: correct its path, or create it with its tables first"
         )
     with open_store(replace(settings, rows_are_shared=True)) as store:
-        return store.reinit(_new_start(settings, store, known), is_known, path)
-
-
-def _new_start(settings: AgentSettings, store: SqliteStore, known: KnownOwn) -> NewStart:
-    """Read both topics to their ends."""
-    outage = Outage(threading.Event(), KafkaAccess(settings, LiveOptions(settings.options)))
-    offset, past = store.compared_up_to()
-    with outage.logged:
-        changes = ChangesTopic(outage).read(offset)
-        end = compare(past, changes, offset, settings.rid, lambda _: None)
-        updates_end = 0
-        if settings.updates_topic:
-            with closing(TopicReader(outage, settings.updates_topic, 0)) as updates:
-                updates_end = updates.end()
-    past.csn, past.opno = max(past.csn, known.csn), max(past.opno, known.opno)
-    return NewStart(past, end, updates_end)
+        return store.reinit(new_start(settings, store.compared_up_to(), known), is_known, path)

@@ -12,6 +12,7 @@ from typing import Any
 from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
 from connectors.agent.found import IsKnown
+from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import SchemaPublication, known_as
 from connectors.sqlite.apply import saved
@@ -21,7 +22,7 @@ from connectors.sqlite.connections import connect
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.file import OpenedFile, replaced_text
 from connectors.sqlite.install.install import install
-from connectors.sqlite.install.reinit import NewStart, reinit
+from connectors.sqlite.install.reinit import reinit
 from connectors.sqlite.install.system import lost_tables, lost_tables_text
 from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.journal import snapshot, uncaptured, uncarried

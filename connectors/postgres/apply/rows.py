@@ -98,6 +98,18 @@ class RowWriter:
         found = texts(session, query, given)
         return [dict(zip(columns, row, strict=True)) for row in found]
 
+    def rows_behind(self, session: Session, last: RowTexts | None, rows_max: int) -> list[RowTexts]:
+        """The next rows in the order of their keys, as `rows`; `last`: one with the key before."""
+        columns, keys = self.columns, ", ".join(f"t.{name(one)}" for one in self.table.key)
+        query = f"SELECT {', '.join(f't.{name(one)}' for one in columns)} FROM {self.server.sql} t"
+        given: tuple[str, ...] = ()
+        if last is not None:
+            casts = ", ".join(map(self._cast, self.table.key))
+            given = (_json([{one: last[one] for one in self.table.key}]),)
+            query += f", {self._source(self.table.key)} WHERE ({keys}) > ({casts})"
+        found = texts(session, f"{query} ORDER BY {keys} LIMIT {rows_max}", given)
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
     def upsert(self, session: Session, rows: Sequence[RowTexts], *, is_careful: bool) -> None:
         """Write rows of the same columns, each key once.
 

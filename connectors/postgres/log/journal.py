@@ -20,7 +20,7 @@ from connectors.postgres.log.fold import (
 from connectors.postgres.log.transactions import LogTransaction
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
-from streaming.core.records.record import Applied
+from streaming.core.records.record import Applied, Record
 
 Capture = Callable[[LogTransaction], Sequence[Captured]]
 """The changes of a transaction in configured tables, each image as on the wire."""
@@ -91,6 +91,25 @@ class LogJournal:
             found.append(entry)
             size += _size(entry)
         return found
+
+    def find(self, record: Record) -> int | None:
+        """The id of the entry with this content; 0: it is before the checkpoint; None: neither."""
+        for entry in self.entries:
+            if entry.record == record:
+                return entry.id
+        name = record.csn if isinstance(record, Change) else getattr(record, "prim_csn", None)
+        known = self.checkpoint.csn
+        return 0 if name is not None and known is not None and name <= known else None
+
+    def leaves(self, table: str, key: str, image: str) -> bool:
+        """Return whether the last change that waits leaves this image of the row."""
+        changes = (one.record for one in reversed(self.entries))
+        of_row = (
+            one.after
+            for one in changes
+            if isinstance(one, Change) and (one.table, one.key) == (table, key)
+        )
+        return next(of_row, None) == image
 
     def mark_published(self, entry: JournalEntry) -> LogCheckpoint:
         """Count everything up to this entry as published; return the checkpoint to be stored.

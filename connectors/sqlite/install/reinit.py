@@ -6,12 +6,11 @@ the database as it was, or one whose next hello says that it was emptied.
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.agent import saved_lines
 from connectors.agent.found import IsKnown
-from connectors.agent.own_topic import OwnTopic
+from connectors.agent.new_start import NewStart
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved_rows
 from connectors.sqlite.install.system import PREFIX
@@ -23,15 +22,6 @@ from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.image import wire_image
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class NewStart:
-    """Where a replica starts anew: the ends of its two topics, and what its own one holds."""
-
-    past: OwnTopic
-    changes_end: int
-    updates_end: int
 
 
 def reinit(

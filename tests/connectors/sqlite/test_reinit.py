@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
-from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Change

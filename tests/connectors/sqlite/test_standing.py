@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
 from connectors.sqlite.apply.rows import writers
-from connectors.sqlite.install.reinit import NewStart
 from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
 from streaming.core.delivery.consumer import ApplyBatch
