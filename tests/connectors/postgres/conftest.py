@@ -23,6 +23,26 @@ def postgres() -> Iterator[str]:
 @pytest.fixture
 def dsn(postgres: str) -> str:
     """The connection string of a new database, with the agent's text settings."""
+    return _made(postgres)
+
+
+@pytest.fixture(scope="module")
+def module_dsn(postgres: str) -> str:
+    """That of a database for all tests of a module, which empty it: to make one takes long."""
+    return _made(postgres)
+
+
+@pytest.fixture
+def emptied_dsn(module_dsn: str) -> str:
+    """The same, without tables."""
+    with psycopg.connect(module_dsn, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+        connection.execute("GRANT ALL ON SCHEMA public TO PUBLIC")
+    return module_dsn
+
+
+def _made(postgres: str) -> str:
     name = f"test_{next(_NUMBERS)}"
     with psycopg.connect(f"{postgres} dbname=postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())

@@ -37,9 +37,9 @@ B = ReplicaKey("b", 2)
 
 
 @pytest.fixture
-def session(dsn: str) -> Iterator[Session]:
+def session(emptied_dsn: str) -> Iterator[Session]:
     """A database with two tables, of which one has rows and an identity of its own."""
-    with psycopg.connect(dsn, autocommit=True) as session:
+    with psycopg.connect(emptied_dsn, autocommit=True) as session:
         for statement in SCHEMA.split(";"):
             session.execute(statement.encode())
         yield session
@@ -141,13 +141,13 @@ def test_a_detach_finds_slot_and_origin_by_name_alone(session: Session) -> None:
     assert found == ["replication slot", "publication", "replication origin"]
 
 
-def test_a_right_that_is_missing_names_what_to_run(session: Session, dsn: str) -> None:
+def test_a_right_that_is_missing_names_what_to_run(session: Session, emptied_dsn: str) -> None:
     """Whoever has it need not know the agent; then it goes on behind that step."""
     session.execute("DROP ROLE IF EXISTS limited")
     session.execute("CREATE ROLE limited LOGIN REPLICATION")
     session.execute(f"GRANT CREATE ON DATABASE {session.info.dbname} TO limited".encode())
     session.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON items TO limited")
-    with psycopg.connect(dsn, user="limited", autocommit=True) as limited:
+    with psycopg.connect(emptied_dsn, user="limited", autocommit=True) as limited:
         for grant in missing_grants(limited, [read_table(session, "items")]):
             session.execute(grant.encode())
         with pytest.raises(StateError, match=r"must be owner.*step, REPLICA IDENTITY FULL"):
@@ -161,11 +161,13 @@ def test_a_right_that_is_missing_names_what_to_run(session: Session, dsn: str) -
     assert [one.partition(" ")[2].partition(" ")[0] for one in done] == ["replication"]
 
 
-def test_an_agent_works_with_the_rights_that_the_script_gives(session: Session, dsn: str) -> None:
+def test_an_agent_works_with_the_rights_that_the_script_gives(
+    session: Session, emptied_dsn: str
+) -> None:
     """It owns nothing, not even its own tables, and may create nothing."""
     session.execute("DROP ROLE IF EXISTS worker")
     session.execute("CREATE ROLE worker LOGIN")
-    with psycopg.connect(dsn, user="worker", autocommit=True) as worker:
+    with psycopg.connect(emptied_dsn, user="worker", autocommit=True) as worker:
         script = [one for step in attach_steps(worker, B, [ITEMS]) for one in step.statements]
     for statement in script:
         session.execute(statement.encode())
@@ -189,11 +191,11 @@ def test_an_agent_works_with_the_rights_that_the_script_gives(session: Session, 
 
 
 def test_a_transaction_that_is_in_the_way_is_named(
-    session: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+    session: Session, emptied_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever wants the table waits behind the one that waits, so it does not wait for long."""
     monkeypatch.setattr("connectors.postgres.install.attach.LOCK_S", 0.1)
-    with psycopg.connect(dsn) as client:
+    with psycopg.connect(emptied_dsn) as client:
         client.execute("UPDATE items SET name = 'y'")
         with pytest.raises(StoreBusyError, match=rf"pid {client.info.backend_pid} of"):
             attach(session, B, [ITEMS])

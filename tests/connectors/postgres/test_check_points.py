@@ -25,9 +25,9 @@ RULE = "CREATE TABLE x (id bigint PRIMARY KEY); CREATE RULE r AS ON DELETE TO x 
 
 
 @pytest.fixture
-def session(dsn: str) -> Iterator[Session]:
+def session(emptied_dsn: str) -> Iterator[Session]:
     """A database with one table, which a superuser sees."""
-    with psycopg.connect(dsn, autocommit=True) as session:
+    with psycopg.connect(emptied_dsn, autocommit=True) as session:
         session.execute("CREATE TABLE items (id bigint PRIMARY KEY, name text)")
         yield session
         detach(session, "b")
@@ -52,9 +52,9 @@ def to_do(points: Iterator[CheckedPoint]) -> dict[str, str]:
     return {one.what: one.to_do for one in points if one.to_do}
 
 
-def test_a_server_that_fits_is_ok(session: Session, dsn: str) -> None:
+def test_a_server_that_fits_is_ok(session: Session, emptied_dsn: str) -> None:
     """All but what the server keeps for a slot, which has no bound by default."""
-    found = [*server_points(session), replication_point(dsn)]
+    found = [*server_points(session), replication_point(emptied_dsn)]
 
     assert len(found) == 11
     assert [one.what.partition(" ")[0] for one in found if one.to_do] == ["max_slot_wal_keep_size"]
@@ -63,16 +63,16 @@ def test_a_server_that_fits_is_ok(session: Session, dsn: str) -> None:
 
 
 def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
-    session: Session, dsn: str
+    session: Session, emptied_dsn: str
 ) -> None:
     """With the least that it needs: it is no superuser, and owns nothing."""
     session.execute("DROP ROLE IF EXISTS agent_of_b")
     session.execute("CREATE ROLE agent_of_b LOGIN")
     session.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY")
     items = [read_table(session, "items")]
-    with psycopg.connect(dsn, user="agent_of_b", autocommit=True) as limited:
+    with psycopg.connect(emptied_dsn, user="agent_of_b", autocommit=True) as limited:
         before = to_do(rights_points(limited, items))
-        refused = replication_point(f"{dsn} user=agent_of_b")
+        refused = replication_point(f"{emptied_dsn} user=agent_of_b")
         for statements in before.values():
             session.execute(statements.encode())
         after = to_do(rights_points(limited, items))
@@ -80,7 +80,7 @@ def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
     assert len(before) == 5
     assert "pg_hba.conf" in refused.to_do
     assert after == {}
-    assert not replication_point(f"{dsn} user=agent_of_b").to_do
+    assert not replication_point(f"{emptied_dsn} user=agent_of_b").to_do
     session.execute("DROP OWNED BY agent_of_b")
 
 
