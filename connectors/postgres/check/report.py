@@ -15,7 +15,12 @@ from connectors.agent.found import (
 from connectors.postgres.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.check.attached_points import attached_points
 from connectors.postgres.check.kept import saved_count, uncarried_rows
-from connectors.postgres.check.rights import replication_point, rights_points
+from connectors.postgres.check.rights import (
+    may_read,
+    may_use_schema,
+    replication_point,
+    rights_points,
+)
 from connectors.postgres.check.rows import lost_references, row_count, row_faults
 from connectors.postgres.check.server_points import server_points
 from connectors.postgres.check.table_faults import table_faults
@@ -60,7 +65,9 @@ def checked(
     constraints = tuple(one for each in found for one in _constraints(each))
     configured = {table.name for table in tables}
     others = [one for one in user_tables(session) if one not in configured]
-    readable = [(one.table, one.server) for one in found if one.is_whole]
+    whole = [(one.table, one.server) for one in found if one.is_whole]
+    readable = [(table, server) for table, server in whole if may_read(session, server)]
+    has_own = may_use_schema(session)
     return DatabaseCheck(
         tuple(_table(one) for one in found),
         tuple(column for one in found for column in _columns(one)),
@@ -73,16 +80,19 @@ def checked(
         ),
         tuple(row_faults(session, readable, record_bytes)),
         (),
-        () if rows_are_shared else tuple(_to_snapshot(session, found)),
-        tuple(uncarried_rows(session)),
-        saved_count(session),
+        () if rows_are_shared or not has_own else tuple(_to_snapshot(session, found)),
+        tuple(uncarried_rows(session)) if has_own else (),
+        saved_count(session) if has_own else 0,
         tuple(
             text
             for one in found
-            if looks_at_references
+            if looks_at_references and (one.table, one.server) in readable
             for text in lost_references(session, one.server, one.schema.references)
         ),
-        (*points_before(session, dsn, tables), *attached_points(session, readable)),
+        (
+            *points_before(session, dsn, tables),
+            *(attached_points(session, whole) if has_own else ()),
+        ),
     )
 
 

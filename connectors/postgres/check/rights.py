@@ -28,6 +28,12 @@ FROM pg_roles r WHERE r.rolname = current_user"""
 _SERVICE_ROLE = "rds_replication"
 """At Amazon nobody can give a role REPLICATION, and a member of this one may replicate."""
 
+_OWN_SCHEMA = """SELECT has_schema_privilege(n.oid, 'USAGE') AND NOT EXISTS (
+  SELECT 1 FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) one
+  WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND NOT has_table_privilege(c.oid, one))
+FROM pg_namespace n WHERE n.nspname = 'slackwater'"""
+"""No row: there is no such schema."""
+
 _POLICIES = """SELECT row_security_active(c.oid) FROM pg_class c WHERE c.oid = %s"""
 
 
@@ -41,6 +47,17 @@ def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[
 def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
     """The statements that give the role what it lacks; empty: it has all."""
     return [one for _, statements in _rights(session, servers) for one in statements]
+
+
+def may_read(session: Session, server: ServerTable) -> bool:
+    """Return whether the role may read a table."""
+    return _may(session, "table", statement(server.sql), "SELECT")
+
+
+def may_use_schema(session: Session) -> bool:
+    """Return whether the role may use the agent's own schema, if it is there."""
+    row = session.execute(_OWN_SCHEMA).fetchone()
+    return row is None or bool(row[0])
 
 
 def may_replicate(session: Session) -> bool:
@@ -87,6 +104,11 @@ def _rights(
         lacking = [one for one in _DML if not _may(session, "table", table, one)]
         grants = (f"GRANT {', '.join(lacking)} ON {table} TO {role}",) if lacking else ()
         yield f"role {user} may read and write table {server.name}", grants
+    own = (
+        f"GRANT ALL ON SCHEMA slackwater TO {role}",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA slackwater TO {role}",
+    )
+    yield f"role {user} may use schema slackwater", () if may_use_schema(session) else own
     hidden = [one.name for one in servers if not bypasses and _has_policies(session, one)]
     yield (
         f"row security hides nothing from role {user}",

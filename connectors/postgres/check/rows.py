@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from connectors.agent.images import OVERHEAD_BYTES, null_faults, too_large
 from connectors.postgres.catalog import ServerTable
+from connectors.postgres.check.rights import may_read
 from connectors.postgres.sql import Session, name, statement, texts
 from connectors.postgres.values.image import image
 from streaming.core.model.table import Table
@@ -37,8 +38,10 @@ def row_faults(
 
 
 def row_count(session: Session, server: ServerTable) -> int:
-    """How many rows a table has."""
+    """How many rows a table has; about how many, of one that the role may not read."""
     query = f"SELECT count(*) FROM {statement(server.sql)}"
+    if not may_read(session, server):
+        query = f"SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = {server.oid:d}"
     (count,) = session.execute(query.encode()).fetchone() or (0,)
     return int(count)
 

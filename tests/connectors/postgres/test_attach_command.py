@@ -75,6 +75,7 @@ def test_the_script_is_all_that_a_role_without_rights_needs(
     slackwater: Slackwater, shop: PostgresSite
 ) -> None:
     """Whoever may do it runs what is printed; the agent's role is neither superuser nor owner."""
+    before = slackwater("agent", "check", "--database", by_least(shop))
     script = slackwater("attach", by_least(shop), "--replica", "b", "--dry-run").out
     lacking = slackwater("attach", by_least(shop), "--replica", "b", "--yes")
 
@@ -82,7 +83,8 @@ def test_the_script_is_all_that_a_role_without_rights_needs(
     done = slackwater("attach", by_least(shop), "--replica", "b", "--yes")
     checked = slackwater("agent", "check", "--database", by_least(shop))
 
-    assert lacking.code == 1
+    assert (before.code, lacking.code) == (1, 1)
+    assert 'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."t" TO "least";' in before.out
     assert "rights of the agent's role (with --dry-run" in lacking.err
     assert done.out.splitlines()[-1] == "b is attached: start its agent"
     assert (checked.code, checked.out.splitlines()[-1]) == (0, "an agent can start")

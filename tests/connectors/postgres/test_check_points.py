@@ -70,6 +70,7 @@ def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
     session.execute("CREATE ROLE agent_of_b LOGIN")
     session.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY")
     items = [read_table(session, "items")]
+    attach(session, ReplicaKey("b", 2), [ITEMS])
     with psycopg.connect(emptied_dsn, user="agent_of_b", autocommit=True) as limited:
         before = to_do(rights_points(limited, items))
         refused = replication_point(f"{emptied_dsn} user=agent_of_b")
@@ -77,7 +78,7 @@ def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
             session.execute(statements.encode())
         after = to_do(rights_points(limited, items))
 
-    assert len(before) == 5
+    assert len(before) == 6
     assert "pg_hba.conf" in refused.to_do
     assert after == {}
     assert not replication_point(f"{emptied_dsn} user=agent_of_b").to_do
