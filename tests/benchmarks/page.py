@@ -87,8 +87,9 @@ MEASURES: Mapping[str, str] = {
     ),
     "flood": (
         "One replica floods its topic with junk, with changes at full speed, and with changes that"
-        " are wide and in conflict, while the others write 300 changes a second; before each flood"
-        " they are measured without it (`usual`)."
+        " are wide and in conflict, while the others write 300 changes a second; the flood has"
+        " 10,000 records a second, because a process that writes as fast as it can takes this"
+        " machine's cores from the hub. Before each flood they are measured without it (`usual`)."
     ),
     "transaction_1m": "One transaction of 1,000,000 changed rows and its commit.",
     "fan_out": (
