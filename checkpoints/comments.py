@@ -172,8 +172,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "known": "false: the consumer was set back, or its rows are copied anew",
     },
     TableName.CONFIG: {
-        "number": "1, 2, 3 ... over both kinds",
-        "kind": "config or command",
+        "number": "1, 2, 3 ... over all kinds",
+        "kind": "config, command, or comparison: what `slackwater compare --continuous` found",
         "at": "when it was stored",
         "document": "of a config: the whole configuration as JSON, without secrets",
         "command": "of a command: its name",

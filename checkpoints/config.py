@@ -1,4 +1,4 @@
-"""Table `config`: every version of the configuration, and the operators' commands."""
+"""Table `config`: each version of the configuration, operators' commands, and comparisons."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -31,8 +31,17 @@ def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
             return number
 
 
+def store_comparison(store: StateStore, document: str, at_ms: int) -> int:
+    """Append what a comparison of a consumer with the hub found; its number."""
+    while True:
+        number = last_number(store) + 1
+        row = {"number": number, "kind": "comparison", "at": time_of(at_ms), "document": document}
+        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
+            return number
+
+
 def last_number(store: StateStore) -> int:
-    """The last number that was taken, over both kinds."""
+    """The last number that was taken, over all kinds."""
     return store.refreshed(TableName.CONFIG).transaction_version(KEY) or 0
 
 

@@ -328,6 +328,10 @@ class Reader:
         """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
 
+    def comparisons(self) -> list[dict[str, Any]]:
+        """What continuous comparisons of consumers with the hub found, oldest first."""
+        return self._config("comparison")
+
     @property
     def _latest_pending(self) -> str:
         return _LATEST_PENDING.format(batch=self.batch)

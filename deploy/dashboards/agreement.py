@@ -143,6 +143,27 @@ BOARD = Board(
                 ),
             ),
         ),
+        Row(
+            "Comparison",
+            (
+                graph(
+                    "Rows that differ",
+                    "Rows that the last full round of a comparison found to differ from the hub's.",
+                    (f"max(slackwater_compared_differing_rows{_OF})", "differ"),
+                ),
+                graph(
+                    "Rows compared",
+                    "Rows that this round compared.",
+                    (f"max(slackwater_compared_rows{_OF})", "rows"),
+                ),
+                stat(
+                    "Last full round",
+                    "Since the last full round of a comparison ended.",
+                    f"time() - max(slackwater_compared_timestamp_seconds{_OF})",
+                    unit=Unit.SECONDS,
+                ),
+            ),
+        ),
     ),
     variable="agreement",
     of="slackwater_agreement_level",

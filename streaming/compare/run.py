@@ -1,12 +1,12 @@
 """A comparison: each table narrowed down to its rows, and those looked at again after the lag."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from streaming.core.compare.difference import DifferingRow, differing_rows
-from streaming.core.compare.narrow import differing_keys, digested
-from streaming.core.compare.side import Images, OpenTable
+from streaming.core.compare.narrow import DigestPair, differing_keys, digested, stepwise
+from streaming.core.compare.side import ComparedTable, Images, OpenTable
 from streaming.core.model.table import Table
 from streaming.core.tracking.ranges import KeyRange, listed_order
 
@@ -15,6 +15,9 @@ PAUSE_S = 1.0
 
 LENGTHENED = 1.5
 """By so much each further pause is longer."""
+
+AT_ONCE = 500
+"""So many rows that differ are read at a time."""
 
 MOST = 10_000
 """How many differing rows of a table are looked for at most."""
@@ -59,15 +62,39 @@ class _Looked:
         return replace(self, found=replace(self.found, differing=tuple(now), in_flight=in_flight))
 
 
+DigestParts = Callable[[ComparedTable, ComparedTable, KeyRange], Iterable[DigestPair]]
+"""Asks two sides for the digests of a range, in parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast rows are compared at most, so that a database keeps time for its users."""
+
+    rows_per_s: float
+    sleep: Callable[[float], object]
+    now: Callable[[], float]
+
+    def parts(
+        self, one: ComparedTable, other: ComparedTable, keys: KeyRange
+    ) -> Iterator[DigestPair]:
+        """Yield the parts of a range, each in as much time as its rows may take."""
+        began = self.now()
+        for part in stepwise(one, other, keys):
+            self.sleep(max(0.0, part.rows / self.rows_per_s - (self.now() - began)))
+            yield part
+            began = self.now()
+
+
 def compared_tables(
     tables: Collection[Table],
     first: OpenTable,
     second: OpenTable,
     waiting: Waiting,
     most: int = MOST,
+    parts: DigestParts = digested,
 ) -> list[TableComparison]:
     """Compare tables of two sides; a row that is in flight is left out only once it is equal."""
-    looked = [_first_look(table, first, second, most) for table in tables]
+    looked = [_first_look(table, first, second, most, parts) for table in tables]
     end, pause_s = waiting.now() + waiting.settle_s, PAUSE_S
     while any(one.found.differing for one in looked) and (left_s := end - waiting.now()) > 0:
         waiting.sleep(min(pause_s, left_s))
@@ -76,19 +103,29 @@ def compared_tables(
     return [_in_order(one.found) for one in looked]
 
 
-def _first_look(table: Table, first: OpenTable, second: OpenTable, most: int) -> _Looked:
+def _first_look(
+    table: Table, first: OpenTable, second: OpenTable, most: int, digests: DigestParts
+) -> _Looked:
     one, other = first(table), second(table)
-    parts = digested(one, other, KeyRange(table.name))
-    keys = list(islice(differing_keys(one, other, parts), most + 1))
-    rows = differing_rows(table, one.images, other.images, keys[:most])
-    found = TableComparison(
-        table,
-        (sum(part.one.count for part in parts), sum(part.other.count for part in parts)),
-        tuple(rows),
-        len(keys[:most]) - len(rows),
-        is_cut=len(keys) > most,
+    images, rows = (one.images, other.images), list[DifferingRow]()
+    counts, in_flight = [0, 0], 0
+    for pair in digests(one, other, KeyRange(table.name)):
+        counts = [counts[0] + pair.one.count, counts[1] + pair.other.count]
+        for keys in _some(differing_keys(one, other, [pair])):
+            if len(rows) > most:
+                break
+            found = differing_rows(table, *images, keys)
+            rows, in_flight = rows + found, in_flight + len(keys) - len(found)
+    is_cut, total = len(rows) > most, (counts[0], counts[1])
+    return _Looked(
+        TableComparison(table, total, tuple(rows[:most]), in_flight, is_cut=is_cut), images
     )
-    return _Looked(found, (one.images, other.images))
+
+
+def _some(keys: Iterator[str]) -> Iterator[list[str]]:
+    """Yield the keys, so many at a time, before the next ones are looked for."""
+    while some := list(islice(keys, AT_ONCE)):
+        yield some
 
 
 def _in_order(found: TableComparison) -> TableComparison:

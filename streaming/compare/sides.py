@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from connectors.agent.contract import StoreError
 from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
 from streaming.compare.repair import RepairSide
@@ -53,10 +54,13 @@ def side_named(config: Config, text: str, databases: Mapping[str, str]) -> Compa
 
 
 def _of_database(config: Config, address: DatabaseAddress, text: str) -> ComparedSide:
-    """The side of a database, which knows itself whose it is; of none it has every table."""
+    """The side of a database, which knows itself whose it is; of none it has every table.
+
+    Who may only read the tables need not be allowed to read that.
+    """
     try:
         rid, _ = kind_of(address.scheme).position_of(address.place)
-    except StateError:
+    except (StateError, StoreError):
         rid = 0
     name = next((one.name for one in config.replicas if one.rid == rid), None)
     tables = frozenset(config.table_map()) if name is None else tables_of(config, name)

@@ -40,6 +40,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *([] if found.stale else _unheard(configured, found)),
         *_refused(found),
         *_uncarried(found),
+        *_compared(found),
         *_unnamed(found),
         *_kept(found),
     )
@@ -192,6 +193,16 @@ def _uncarried(found: HubStatus) -> Iterator[Problem]:
             f"{name} alone has {differing_text(count, found.differing)} that nobody else can take",
             f"`slackwater conflicts list --kind uncarried --loser {name}` says why, and what to do",
         )
+
+
+def _compared(found: HubStatus) -> Iterator[Problem]:
+    for one in found.agreements:
+        if one.comparison is not None and one.comparison.differing:
+            yield Problem(
+                f"{one.consumer} has other rows than the hub: {one.comparison.text}",
+                f"`slackwater compare hub {one.consumer} --database {one.consumer}=DSN` names them,"
+                " and sets them right with --repair; the next round finds them equal",
+            )
 
 
 def unnamed_text(replica: str, counts: Mapping[str, int]) -> str:

@@ -93,9 +93,29 @@ RESYNC_RATIO = Metric(
     _OF,
 )
 
+COMPARED_ROWS = Metric(
+    "slackwater_compared_rows",
+    "Rows that the last full round of `slackwater compare --continuous` compared with the hub's.",
+    "sum(slackwater_compared_rows)",
+    _OF,
+)
+COMPARED_DIFFERING = Metric(
+    "slackwater_compared_differing_rows",
+    "Rows of the consumer that this round found to differ from the hub's.",
+    "slackwater_compared_differing_rows > 0",
+    _OF,
+)
+COMPARED_AT = Metric(
+    "slackwater_compared_timestamp_seconds",
+    "When this round ended; absent before the first one.",
+    "time() - slackwater_compared_timestamp_seconds > 86400",
+    _OF,
+)
+
 AGREEMENTS = (
     *(AGREEMENT_STATE, AGREEMENT_LEVEL, LAG_SECONDS, LAG_EPOCHS, LAG_CHANGES),
     *(TIME_TO_LEVEL, ACKED, ORIGIN_LAG_SECONDS, ORIGIN_LAG_CHANGES),
     *(ORIGIN_COMPLETE_TO, ORIGIN_DELAY_WORST, RESYNC_ROWS, RESYNC_TABLES, RESYNC_RATIO),
+    *(COMPARED_ROWS, COMPARED_DIFFERING, COMPARED_AT),
 )
 """All of them."""

@@ -128,6 +128,10 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
         complete_s = delay.complete_to.timestamp() if delay.complete_to else None
         yield from _known(a.ORIGIN_COMPLETE_TO, (*of, delay.origin), complete_s)
         yield a.ORIGIN_DELAY_WORST, (*of, delay.origin), delay.worst_today_s
+    if one.comparison is not None:
+        yield a.COMPARED_ROWS, of, one.comparison.rows
+        yield a.COMPARED_DIFFERING, of, one.comparison.differing
+        yield a.COMPARED_AT, of, one.comparison.ended_at.timestamp()
     yield from _resync(of, one.resync)
 
 

@@ -76,6 +76,7 @@ EXPIRY = "slackwater_certificate_expiry_timestamp_seconds"
 OPTION = f'{HUB_LABELS},option="ssl.ca.location"'
 JOURNAL = "slackwater_agent_journal_backlog"
 KEPT, ROOM = "slackwater_agent_log_held_bytes", "slackwater_agent_log_room_bytes"
+COMPARED = "slackwater_compared_timestamp_seconds"
 UNDER_WAY = "slackwater_batch_under_way_seconds"
 
 CASES = [
@@ -176,6 +177,14 @@ CASES = [
     *case(
         *("SlackwaterRowsDiffer", 20, one("slackwater_differing_rows", B, "1x30")),
         repaired=one("slackwater_differing_rows", B, "1x5 0x30"),
+    ),
+    *case(
+        *("SlackwaterComparedRowsDiffer", 10, one("slackwater_compared_differing_rows", C, "2x20")),
+        repaired=one("slackwater_compared_differing_rows", C, "2x3 0x20"),
+    ),
+    *case(
+        *("SlackwaterComparisonOld", 2 * DAY + 60, one(COMPARED, C, f"0x{DAYS}")),
+        each_day=one(COMPARED, C, f"0+{LONG * 60}x{DAYS}"),
     ),
     *case(
         *("SlackwaterClockSkew", 2, one(AHEAD, B, "25000x5")),

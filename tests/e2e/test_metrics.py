@@ -8,8 +8,11 @@ from datetime import datetime
 import pytest
 from pyspark.sql import SparkSession
 
+from checkpoints.config import store_comparison
+from checkpoints.store import StateStore
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.records.record import Reason
+from streaming.facts.consumers.compared import ComparedRound
 from streaming.metrics.catalogue import CERTIFICATE_EXPIRY, CHECKPOINT_TIME, HUB_METRICS
 from tests.harness.busy_hub import collide, leave_open, say_hello, spoil
 from tests.harness.hub_process import wait_until
@@ -37,6 +40,9 @@ def hub(at: Site, spark: SparkSession) -> Iterator[ServedHub]:
             collide(at, running, str(round_))
         spoil(at, running)
         leave_open(at, running)
+        for name in "ab":
+            found = ComparedRound(name, 9, 2, more_differ=False, in_flight=1, seconds=3.5)
+            store_comparison(StateStore(at.state), found.text(), 1_700_000_000_000)
         running.reads_its_tables()
         yield running
 
@@ -95,6 +101,20 @@ def test_metrics_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
             labels = of | {"position": position}
             lacking = _by(port, "slackwater_origin_lag_changes", "origin", **labels)
             assert lacking == {o["origin"]: o[counted] for o in one["origins"] if o[counted]}
+
+
+def test_the_last_comparison_is_exposed(hub: ServedHub) -> None:
+    """Of who was compared: a zero of anybody else would say that his rows do not differ."""
+    found = {
+        name: hub.port.values(f"slackwater_compared_{name}")
+        for name in ("rows", "differing_rows", "timestamp_seconds")
+    }
+
+    assert {name: sorted(of.values()) for name, of in found.items()} == {
+        "rows": [9, 9],
+        "differing_rows": [2, 2],
+        "timestamp_seconds": [1.7e9, 1.7e9],
+    }
 
 
 def test_delays_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:

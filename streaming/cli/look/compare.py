@@ -21,6 +21,7 @@ from streaming.cli.look.repairing import (
     show_repair,
     user_name,
 )
+from streaming.cli.look.rounds import RoundTiming, run_rounds
 from streaming.compare.report import ReplicaComparison, known_rows
 from streaming.compare.run import Waiting, compared_tables
 from streaming.compare.sides import (
@@ -44,9 +45,10 @@ from streaming.terminal.output import (
 )
 
 First = Annotated[
-    str, typer.Argument(metavar="A", help="`hub`, a replica's name, or the DSN of a database.")
+    str | None,
+    typer.Argument(metavar="A", help="`hub`, a replica's name, or the DSN of a database."),
 ]
-Second = Annotated[str, typer.Argument(metavar="B", help="The other one, named likewise.")]
+Second = Annotated[str | None, typer.Argument(metavar="B", help="The other one, named likewise.")]
 Databases = Annotated[
     list[str] | None,
     typer.Option(
@@ -99,12 +101,35 @@ Why = Annotated[
 By = Annotated[
     str, typer.Option("--by", metavar="NAME", help="Who orders it; by default who runs this.")
 ]
+Continuous = Annotated[
+    bool,
+    typer.Option(
+        "--continuous",
+        help="Compare each replica of a --database with the hub, round after round, beside a hub.",
+    ),
+]
+Every = Annotated[
+    float,
+    typer.Option(
+        "--every", metavar="SECONDS", min=0, help="With --continuous: begin a round so often."
+    ),
+]
+Rate = Annotated[
+    int,
+    typer.Option(
+        "--rate", metavar="ROWS", min=1, help="With --continuous: compare so many rows a second."
+    ),
+]
+Rounds = Annotated[
+    int,
+    typer.Option("--rounds", min=0, help="With --continuous: end after so many; 0: never."),
+]
 
 
 @appends(CommandName.REPAIR, CommandName.PREFER, when="with --repair and --yes")
 def compare(
-    first: First,
-    second: Second,
+    first: First = None,
+    second: Second = None,
     *,
     database: Databases = None,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -121,6 +146,10 @@ def compare(
     yes: Yes = False,
     why: Why = "",
     by: By = "",
+    continuous: Continuous = False,
+    every: Every = 3600.0,
+    rate: Rate = 20_000,
+    rounds: Rounds = 0,
 ) -> None:
     """Compare the rows of two replicas, or of a replica and the hub; exit 0 if they are equal.
 
@@ -131,10 +160,21 @@ def compare(
     With --repair the rows of --source are right: the hub sends them to the other side, or makes
     changes of its own of them. Choose by --table, by --table and --key, or --all. Without --yes it
     only says what would be done; with it, who ordered it and why is recorded.
+
+    With --continuous neither A nor B is named: each replica of a --database is compared with the
+    hub, and `status`, the hub's page and its metrics show what the last round found.
     """
+    if continuous:
+        with cannot_say():
+            databases = databases_named(database or [])
+            timing = RoundTiming(settle, every, rate, rounds)
+            run_rounds(load(config), databases, timing, load_, as_json=as_json)
+        return
     with cannot_say():
         configured = load(config)
         databases = databases_named(database or [])
+        if first is None or second is None:
+            raise QuestionError("say which two are to be compared, or --continuous")
         sides = tuple(side_named(configured, text, databases) for text in (first, second))
         choice = None
         if repair:

@@ -125,6 +125,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
         if agreement.packets is not None:
             write_sentence(f"{agreement.name}: {agreement.packets.text}")
+        if agreement.comparison is not None:
+            write_sentence(f"{agreement.name}: {agreement.comparison.text}")
     write_line()
     _show_counters(found.replicas, found.counters)
 

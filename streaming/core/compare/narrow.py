@@ -42,6 +42,17 @@ def digested(
     return _digested(one, other, keys, bounds)
 
 
+def stepwise(
+    one: ComparedTable, other: ComparedTable, keys: KeyRange, rows: int = FIRST_ROWS
+) -> Iterator[DigestPair]:
+    """Yield the parts of a range one by one, so that who takes them sets the pace.
+
+    They are bounded by keys of the second side.
+    """
+    for part in parts_of(keys, other.bounds(keys, rows)):
+        yield from _digested(one, other, part, ())
+
+
 def differing_keys(
     one: ComparedTable,
     other: ComparedTable,

@@ -10,6 +10,7 @@ from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
+from streaming.facts.consumers.compared import ConsumerComparison, consumer_comparison
 from streaming.facts.consumers.delays import OriginDelay, delays_now, origin_delays
 from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
@@ -28,7 +29,7 @@ class AgreementSummary:
     not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
     `origins`: its lag by origin. `delays`: up to when it has everything of each origin. `level`:
     its consumer has everything that was written anywhere. `resync`: its consumer is away, or in
-    resync. `packets`: of a consumer that is sent packets.
+    resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the hub's.
     """
 
     name: str
@@ -46,6 +47,7 @@ class AgreementSummary:
     level: bool = False
     resync: ConsumerResync | None = None
     packets: PacketSummary | None = None
+    comparison: ConsumerComparison | None = None
 
 
 def agreement_summaries(
@@ -83,6 +85,7 @@ def agreement_summaries(
                 level=open_.is_level(lag),
                 resync=resync,
                 packets=packet_summary(known, now_s),
+                comparison=consumer_comparison(recorded.compared, lag.agreement, now_s),
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))

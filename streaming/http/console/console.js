@@ -123,7 +123,14 @@ function agreementRow(one) {
     cell(count(one.lag_changes)),
     cell(foretold),
     cell(resync ? [percent, resync.waits_text].filter(Boolean).join(", ") : "none"),
+    comparisonCell(one.comparison),
   );
+}
+
+function comparisonCell(of) {
+  if (!of) return cell("never");
+  const differ = of.differing ? `${of.more_differ ? "at least " : ""}${count(of.differing)} differ` : "equal";
+  return cell(`${differ}, ${seconds(of.age_s)} ago`, of.differing ? "bad" : "good");
 }
 
 function replicaRow(one) {

@@ -235,3 +235,45 @@ def test_a_repair_that_is_not_clear_is_not_begun(
     assert answer.code == 2
     assert said in answer.err
     assert open_state(state.root).commands() == []
+
+
+def test_rounds_are_shown_by_status(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """What differs needs a person; a database that is away holds up no other one."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    hub_row(state, 2, 2, '{"id":"2","balance":"2"}')
+    a = database(tmp_path, "a", 1, [(1, "1.00"), (2, "edited")])
+    rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1")
+
+    gone = slackwater(*rounds, "--database", "b=gone.db", "--database", f"a={a}")
+    status = slackwater("status")
+    facts = slackwater("status", "--json").facts
+
+    assert gone.code == 0, gone.err
+    assert "b: there is no database gone.db" in gone.err
+    assert "a: 2 rows compared, 1 differ" in gone.out
+    assert "to-a: compared 0 s ago: 2 rows, 1 of them differ" in status.out
+    assert "a has other rows than the hub" in status.out
+    found = {one["name"]: one["comparison"] for one in facts["agreements"]}
+    assert (found["to-a"]["rows"], found["to-a"]["differing"]) == (2, 1)
+    assert found["to-b"] is None
+
+
+@pytest.mark.usefixtures("state")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--continuous",), "--continuous needs --database NAME=DSN"),
+        (("--continuous", "--database", "x=y"), "no agreement has this consumer"),
+        ((), "say which two are to be compared, or --continuous"),
+    ],
+)
+def test_rounds_need_databases(
+    slackwater: Slackwater, arguments: tuple[str, ...], said: str
+) -> None:
+    """A process that compares nothing looks as if nothing differed."""
+    answer = slackwater("compare", *arguments)
+
+    assert answer.code == 2
+    assert said in answer.err

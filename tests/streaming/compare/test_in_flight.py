@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from streaming.compare.report import ReplicaComparison, known_rows
-from streaming.compare.run import Waiting, compared_tables
+from streaming.compare.run import Pace, Waiting, compared_tables
 from streaming.core.compare.digest import row_hash
 from streaming.core.compare.row_text import Image, row_text
 from streaming.core.compare.side import RowsInMemory
@@ -107,3 +107,16 @@ def test_a_row_that_is_listed_as_differing_says_why() -> None:
 
     assert report.document()["rows"][0]["known"] == "refused at b: r2-17"
     assert report.conclusion() == "a and b differ in 1 row of 1, 1 of them known"
+
+
+def test_a_round_takes_its_time() -> None:
+    """A range of so many rows takes as long as the rate says, so users find their database free."""
+    one, clock = LiveSide(), FakeClock({})
+    for number in range(30):
+        one.write(number, "same")
+
+    waiting = Waiting(0, clock.sleep, lambda: clock.now_s)
+    pace = Pace(10, clock.sleep, lambda: clock.now_s)
+    (found,) = compared_tables([T], one.open, one.open, waiting, parts=pace.parts)
+
+    assert (found.rows, found.differing, clock.now_s) == ((30, 30), (), 3)

@@ -1,0 +1,73 @@
+"""What the last comparison of each consumer with the hub found, row by row."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from checkpoints.reading.reader import Reader
+from streaming.core.text.wording import as_age, as_count
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRound:
+    """What one round over the tables of an agreement found; `seconds`: how long it took.
+
+    `more_differ`: more rows differ than were looked for. `in_flight`: rows that differed first.
+    """
+
+    agreement: str
+    rows: int
+    differing: int
+    more_differ: bool
+    in_flight: int
+    seconds: float
+
+    def text(self) -> str:
+        """The round as the document of a row of `config`."""
+        return orjson.dumps(asdict(self)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerComparison:
+    """The last round of a consumer, and how long ago it ended."""
+
+    rows: int
+    differing: int
+    more_differ: bool
+    ended_at: datetime
+    age_s: float
+
+    @property
+    def text(self) -> str:
+        """Return it as a sentence."""
+        least = "at least " if self.more_differ else ""
+        rows = as_count(self.rows, "row")
+        return f"compared {as_age(self.age_s)}: {rows}, {least}{self.differing} of them differ"
+
+
+def compared_rounds(reader: Reader) -> dict[str, tuple[ComparedRound, datetime]]:
+    """Agreement -> its last round, and when that ended."""
+    return {
+        one.agreement: (one, row["at"])
+        for row in reader.comparisons()
+        for one in (_parsed(orjson.loads(row["document"])),)
+    }
+
+
+def consumer_comparison(
+    rounds: Mapping[str, tuple[ComparedRound, datetime]], agreement: str, now_s: float
+) -> ConsumerComparison | None:
+    """The last round of an agreement; None: it was never compared."""
+    if agreement not in rounds:
+        return None
+    found, at = rounds[agreement]
+    age_s = round(now_s - at.timestamp(), 3)
+    return ConsumerComparison(found.rows, found.differing, found.more_differ, at, age_s)
+
+
+def _parsed(document: Mapping[str, Any]) -> ComparedRound:
+    """A round of this version; a later one may say more."""
+    return ComparedRound(**{name: document[name] for name in ComparedRound.__dataclass_fields__})
