@@ -208,11 +208,14 @@ CASES = [
         small=one(JOURNAL, B, "0+10x60"),
     ),
     *case(
-        *("SlackwaterLogKept", 7, one(KEPT, B, "11e9x10") | one(ROOM, B, "+Infx10")),
-        little=one(KEPT, B, "1e6x10") | one(ROOM, B, "+Infx10"),
+        *("SlackwaterLogKept", 7, one(KEPT, B, "11e9x10") | one(ROOM, B, "9e18x10")),
+        little=one(KEPT, B, "1e6x10") | one(ROOM, B, "9e18x10"),
         room=one(KEPT, B, "1e6x10") | one(ROOM, B, "5e9x10"),
     ),
-    *case(*("SlackwaterLogKept", 7, one(KEPT, B, "1e6x10") | one(ROOM, B, "1e9x10"))),
+    *case(
+        *("SlackwaterLogKept", 7, one(KEPT, B, "1e6x10") | one(ROOM, B, "1e9x10")),
+        neither=one(KEPT, B, "9e9x10") | one(ROOM, B, "3e9x10"),
+    ),
     *case(
         "SlackwaterDiskFull",
         7,
