@@ -51,6 +51,10 @@ def test_both_hold_the_same_rows_behind_a_conflict(
             hub.waits_for(lambda: len(at.slackwater("conflicts", "list")) == 1, "they conflict")
             hub.waits_for(lambda: at.slackwater("level")["level"] is True, "all are level")
         rows = there.rows()
+        for one in (str(sqlite_agents.database(at, "a")), "hub"):
+            found = at.slackwater("compare", one, there.dsn)
+            assert (found["is_equal"], found["second"]) == (True, "b")
+            assert found["tables"][0]["rows"] == {"first": 3, "second": 3}
 
     assert rows == sqlite_agents.rows(at, "a")
     assert rows["mine"].startswith("at once")
