@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from connectors.agent.contract import StoreBusyError, StoreError
+from connectors.agent.contract import StoreBusyError, StoreError, StoreLostError
 from connectors.postgres.errors import refusal_code, store_error
 
 
@@ -25,7 +25,7 @@ def test_an_error_of_the_row_refuses_it(state: str, code: str) -> None:
     assert refusal_code(error_of(state)) == code
 
 
-@pytest.mark.parametrize("state", ["40001", "40P01", "55P03"])
+@pytest.mark.parametrize("state", ["40001", "40P01", "55P03", "55006"])
 def test_a_lock_is_waited_for(state: str) -> None:
     """The same call succeeds later; a refused row would be missing until somebody acts."""
     assert refusal_code(error_of(state)) is None
@@ -33,12 +33,16 @@ def test_a_lock_is_waited_for(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "state", ["53100", "53200", "53300", "57014", "57P01", "57P03", "08006", "42501", "42P01"]
+    ("state", "kind"),
+    [
+        *((state, StoreError) for state in ("53100", "53200", "53300", "57014", "42501", "42P01")),
+        *((state, StoreLostError) for state in ("57P01", "57P03", "08006")),
+    ],
 )
-def test_a_failure_refuses_nothing(state: str) -> None:
-    """A full disk or a missing right says nothing about the row."""
+def test_a_failure_refuses_nothing(state: str, kind: type[StoreError]) -> None:
+    """A full disk or a missing right says nothing about the row; nor does a server that ends."""
     assert refusal_code(error_of(state)) is None
-    assert type(store_error(error_of(state))) is StoreError
+    assert type(store_error(error_of(state))) is kind
 
 
 def test_a_lost_connection_is_a_failure() -> None:
