@@ -196,8 +196,13 @@ class PostgresStore:
 
     @store_errors()
     def unpublished(self, rows_max: int, bytes_max: int) -> list[JournalEntry]:
-        """The next entries that are not known to be in the topic."""
+        """The next entries that are not known to be in the topic.
+
+        What follows in a transaction that the topic has in part is waited for: a hello ends that.
+        """
         is_read = self._catch_up()
+        while not is_read and self.journal.is_rest_unread():
+            is_read = self._catch_up()
         entries = self.journal.first(rows_max, bytes_max)
         if is_read and not entries:
             self._pass_idle()
@@ -222,9 +227,16 @@ class PostgresStore:
 
     @store_errors()
     def find(self, record: Change | Commit | Snapshot) -> int | None:
-        """The id of the entry with the same content; 0: it is before the checkpoint."""
-        self._catch_up()
-        return self.journal.find(record)
+        """The id of the entry with the same content; 0: it is before the checkpoint.
+
+        The server may take a while to decode the log, so it is waited for.
+        """
+        end, is_read = self._end_of_log(), False
+        while (found := self.journal.find(record)) is None and not is_read:
+            if not self.journal.may_follow(record):
+                break
+            is_read = self.reader.catch_up(end, beyond=True)
+        return found
 
     def publish_again(self, behind: str) -> bool:
         """Return whether nothing that was published follows: the server has forgotten it."""

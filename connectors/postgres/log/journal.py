@@ -20,10 +20,13 @@ from connectors.postgres.log.fold import (
 from connectors.postgres.log.transactions import LogTransaction
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
-from streaming.core.records.record import Applied, Record
+from streaming.core.records.record import Applied, Commit, Snapshot
 
 Capture = Callable[[LogTransaction], Sequence[Captured]]
-"""The changes of a transaction in configured tables, each image as on the wire."""
+"""The changes of a transaction, or a part, in configured tables, each image as on the wire."""
+
+READ_AHEAD, READ_AHEAD_BYTES = 10_000, 32_000_000
+"""So many entries are read ahead of what is published, and so many bytes, and one part more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +68,27 @@ class LogJournal:
     state: FoldState = field(init=False)
     entries: deque[JournalEntry] = field(default_factory=deque)
     ends: deque[_End] = field(default_factory=deque)
+    bytes: int = 0
+    read: int = 0
+    read_csn: str = ""
 
     def __post_init__(self) -> None:
         self.state = self.checkpoint.state
 
     def add(self, transaction: LogTransaction) -> None:
-        """Number the next transaction of the log."""
+        """Number the next transaction of the log, or the next part of it."""
         captured = self.capture(transaction)
         told, self.state = numbered(self.state, transaction, captured, self.numbering)
-        last = told[-1].id if told else transaction.end_lsn << ORDINAL_BITS
-        self.entries.extend(entry for entry in told if self._is_to_be_told(entry))
-        self.ends.append(_End(last, transaction.end_lsn, self.state))
+        for entry in told:
+            self.read = entry.id
+            if isinstance(entry.record, Change):
+                self.read_csn = entry.record.csn
+            if self._is_to_be_told(entry):
+                self.entries.append(entry)
+                self.bytes += _size(entry)
+        if transaction.end_lsn is not None:
+            last = told[-1].id if told else transaction.lsn << ORDINAL_BITS
+            self.ends.append(_End(last, transaction.end_lsn, self.state))
 
     def answer(self, epoch: int) -> None:
         """A hello with this epoch is published: leave out what it says."""
@@ -92,15 +105,6 @@ class LogJournal:
             size += _size(entry)
         return found
 
-    def find(self, record: Record) -> int | None:
-        """The id of the entry with this content; 0: it is before the checkpoint; None: neither."""
-        for entry in self.entries:
-            if entry.record == record:
-                return entry.id
-        name = record.csn if isinstance(record, Change) else getattr(record, "prim_csn", None)
-        known = self.checkpoint.csn
-        return 0 if name is not None and known is not None and name <= known else None
-
     def leaves(self, table: str, key: str, image: str) -> bool:
         """Return whether the last change that waits leaves this image of the row."""
         changes = (one.record for one in reversed(self.entries))
@@ -110,6 +114,32 @@ class LogJournal:
             if isinstance(one, Change) and (one.table, one.key) == (table, key)
         )
         return next(of_row, None) == image
+
+    def is_full(self) -> bool:
+        """Return whether no more should be read before some of it is published."""
+        return len(self.entries) >= READ_AHEAD or self.bytes >= READ_AHEAD_BYTES
+
+    def find(self, record: Change | Commit | Snapshot) -> int | None:
+        """The id of the entry with the same content; 0: it is before the checkpoint."""
+        name = record.csn if isinstance(record, Change) else getattr(record, "prim_csn", None)
+        is_known = name is not None and name <= (self.checkpoint.csn or "")
+        if is_known and isinstance(record, Change):
+            return 0
+        found = next((one.id for one in self.entries if one.record == record), None)
+        return 0 if found is None and is_known else found
+
+    def may_follow(self, record: Change | Commit | Snapshot) -> bool:
+        """Return whether this record of the topic may be in what is not read yet."""
+        if self.is_within_transaction() and self.read < self.checkpoint.published:
+            return True
+        match record:
+            case Change(csn=csn):
+                return csn > max(self.read_csn, self.checkpoint.csn or "")
+            case Commit(prim_csn=prim):
+                is_open = self.state.within is not None and self.state.within.prim == prim
+                return is_open or prim > max(self.read_csn, self.checkpoint.csn or "")
+            case Snapshot():
+                return not self.is_full()
 
     def mark_published(self, entry: JournalEntry) -> LogCheckpoint:
         """Count everything up to this entry as published; return the checkpoint to be stored.
@@ -127,23 +157,28 @@ class LogJournal:
         """Count what was read up to this id as published; return the checkpoint to be stored."""
         csn = self.checkpoint.csn
         while self.entries and self.entries[0].id <= id_:
-            record = self.entries.popleft().record
-            if isinstance(record, Change):
-                csn = max(csn or "", record.csn)
+            entry = self.entries.popleft()
+            self.bytes -= _size(entry)
+            if isinstance(entry.record, Change):
+                csn = max(csn or "", entry.record.csn)
         published = max(id_, self.checkpoint.published)
         self.checkpoint = replace(self.checkpoint, csn=csn, published=published)
         return self._pass_up_to(id_)
 
     def is_within_transaction(self) -> bool:
         """Return whether the topic has a part of the transaction behind the checkpoint's place."""
-        return self.checkpoint.published >> ORDINAL_BITS > self.checkpoint.lsn
+        return self.checkpoint.published >> ORDINAL_BITS >= self.checkpoint.lsn
+
+    def is_rest_unread(self) -> bool:
+        """Return whether the topic has a part of a transaction whose next part is not read yet."""
+        return not self.entries and self.is_within_transaction()
 
     def pass_idle(self, decoded: int) -> LogCheckpoint:
         """The checkpoint when nothing waits; `decoded`: no transaction ends before this place.
 
         So the server may forget what others write, and what this agent applies.
         """
-        if self.entries:
+        if self.entries or self.state.within is not None:
             return self.checkpoint
         passed = self._pass_up_to(self.ends[-1].id) if self.ends else self.checkpoint
         if decoded > passed.lsn:

@@ -9,8 +9,6 @@ from connectors.postgres.log.stream import LogStream
 from connectors.postgres.log.transactions import Assembler
 from connectors.postgres.names import PUBLICATION
 
-READ_AHEAD = 10_000
-"""So many entries are read ahead of what is published, at most, and the rest of a transaction."""
 CATCH_UP_S = 0.05
 """How long a call waits for the server to send what is committed."""
 RETRIES, RETRY_S = 100, 0.05
@@ -39,21 +37,24 @@ class LogReader:
         self.stream = self._opened_again(self.journal.checkpoint.lsn)
         self.assembler = Assembler(self.name)
 
-    def catch_up(self, end: int) -> bool:
-        """Read what is committed; return whether all up to this end of the log is read."""
-        until_s, is_silent = time.monotonic() + CATCH_UP_S, True
-        while len(self.journal.entries) < READ_AHEAD:
-            wait_s = until_s - time.monotonic()
-            if is_silent and self.stream.decoded < end and wait_s > 0:
+    def catch_up(self, end: int, *, beyond: bool = False) -> bool:
+        """Read what is committed; return whether all up to this end of the log is read.
+
+        It stops when the journal is full; `beyond`: once there is something more in it.
+        """
+        until_s = time.monotonic() + CATCH_UP_S
+        while not self.journal.is_full() or beyond:
+            data = self.stream.read(0)
+            if data is None:
+                wait_s = until_s - time.monotonic()
+                if self.stream.decoded >= end or wait_s <= 0:
+                    break
                 self.stream.release(self.stream.released, asks=True)
-            data = self.stream.read(min(max(wait_s, 0), 0.005))
-            is_silent = data is None
-            if data is not None:
-                transaction = self.assembler.add(data)
-                if transaction is not None:
-                    self.journal.add(transaction)
-            elif self.stream.decoded >= end or wait_s <= 0:
-                break
+                data = self.stream.read(min(wait_s, 0.005))
+            transaction = None if data is None else self.assembler.add(data)
+            if transaction is not None:
+                self.journal.add(transaction)
+                beyond = False
         return self.stream.decoded >= end
 
     def _opened_again(self, lsn: int) -> LogStream:

@@ -117,7 +117,7 @@ class LogStream:
 
     def _has_come(self, wait_s: float) -> bool:
         """Wait for input; return whether some came."""
-        if wait_s <= 0 or not select.select([self.connection.socket], [], [], wait_s)[0]:
+        if not select.select([self.connection.socket], [], [], max(wait_s, 0))[0]:
             return False
         with self.used:
             self.connection.consume_input()

@@ -1,7 +1,8 @@
 """From messages of the log to transactions: what each wrote, whose it is, and where it ends.
 
-Of the agent's own transactions the rows are skipped by their first byte, unparsed, and only its
-messages count; a message of anybody else counts nothing, for anybody may write one.
+A large one is handed over in parts, for it may be larger than the memory. Of the agent's own
+transactions the rows are skipped by their first byte, unparsed, and only its messages count; a
+message of anybody else counts nothing, for anybody may write one.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,9 @@ from connectors.postgres.log.pgoutput import (
     parse,
 )
 from connectors.postgres.messages import PREFIX, OwnMessage, decode
+
+PART_WRITES, PART_BYTES = 5_000, 4_000_000
+"""A transaction of more writes, or with more bytes of log, is handed over in parts."""
 
 Row = Mapping[str, str | None]
 """Column -> its text, None for null; a column that is absent is not in the log."""
@@ -65,13 +69,15 @@ class TableTruncate:
 
 @dataclass(frozen=True, slots=True)
 class LogTransaction:
-    """A committed transaction; `end_lsn`: the place behind it. `commit_s`: of its commit, 1970.
+    """A committed transaction, or the next part of it; `lsn`: of its commit, by which it is known.
 
-    `commit_s` is 0 where another origin gave the time. `writes`: in their order; none of the
-    agent's own. `messages`: of the agent's own transactions alone.
+    `end_lsn`: the place behind it; None: another part follows. `commit_s`: of its commit, 1970; 0
+    where another origin gave the time. `writes`: in their order; none of the agent's own.
+    `messages`: of the agent's own transactions alone.
     """
 
-    end_lsn: int
+    lsn: int
+    end_lsn: int | None
     commit_s: int
     whose: Whose
     writes: tuple[RowWrite | TableTruncate, ...] = ()
@@ -80,25 +86,30 @@ class LogTransaction:
 
 @dataclass(slots=True)
 class Assembler:
-    """Puts messages together; `origin`: the name of the agent's own replication origin."""
+    """Puts messages together; `origin`: the name of the agent's own replication origin.
+
+    `part_writes`: so many writes are handed over at once, at most, but for those of a TRUNCATE.
+    """
 
     origin: str
+    part_writes: int = PART_WRITES
     relations: dict[int, Relation] = field(default_factory=dict)
     begun: Begin | None = None
     whose: Whose = Whose.LOCAL
     writes: list[RowWrite | TableTruncate] = field(default_factory=list)
     messages: list[OwnMessage] = field(default_factory=list)
+    size: int = 0
 
     def add(self, data: bytes) -> LogTransaction | None:
-        """Add the next message; the transaction, if it ends one. MessageError if it is none."""
+        """Add the next message; the transaction, or a part, if it ends one. MessageError: none."""
         if self.whose is Whose.OWN and data[:1] and data[0] in ROW_KINDS:
             return None
+        self.size += len(data)
         match parse(data):
             case Begin() as begin:
                 if self.begun is not None:
                     raise MessageError("the log begins a transaction within another one")
                 self.begun, self.whose = begin, Whose.LOCAL
-                self.writes, self.messages = [], []
             case OriginMessage(name=name):
                 self.whose = Whose.OWN if name == self.origin else Whose.OTHER
             case Relation() as relation:
@@ -121,15 +132,22 @@ class Assembler:
                 self.writes += [TableTruncate(self._relation(oid)) for oid in oids]
             case TypeMessage():
                 pass
-        return None
+        is_large = len(self.writes) >= self.part_writes or self.size >= PART_BYTES
+        return self._part(self.begun, None) if is_large and self.begun else None
 
     def _end(self, end_lsn: int) -> LogTransaction:
         if self.begun is None:
             raise MessageError("the log sends a commit without the beginning of its transaction")
-        commit_s = 0 if self.whose is Whose.OTHER else self.begun.time_us // 1_000_000
+        last = self._part(self.begun, end_lsn)
+        self.begun, self.whose = None, Whose.LOCAL
+        return last
+
+    def _part(self, begun: Begin, end_lsn: int | None) -> LogTransaction:
+        """What was put together since the part before."""
+        commit_s = 0 if self.whose is Whose.OTHER else max(begun.time_us // 1_000_000, 0)
         writes, messages = tuple(self.writes), tuple(self.messages)
-        whose, self.begun, self.whose = self.whose, None, Whose.LOCAL
-        return LogTransaction(end_lsn, max(commit_s, 0), whose, writes, messages)
+        self.writes, self.messages, self.size = [], [], 0
+        return LogTransaction(begun.final_lsn, end_lsn, commit_s, self.whose, writes, messages)
 
     def _update(self, update: UpdateMessage) -> RowWrite:
         """What the update left as it was and the log does not repeat is taken from the old row."""

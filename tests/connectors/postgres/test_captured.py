@@ -21,7 +21,7 @@ CAPTURE = TableCapture({9: ITEM}, record_bytes=2_000)
 
 def captured(*writes: RowWrite | TableTruncate) -> list[tuple[object, ...]]:
     """Op, key, row before and row after of each change."""
-    found = CAPTURE(LogTransaction(1, 1, Whose.LOCAL, writes))
+    found = CAPTURE(LogTransaction(1, 2, 1, Whose.LOCAL, writes))
     return [
         (one.op, one.key.text, one.old and one.old.known, one.new and one.new.text) for one in found
     ]
@@ -69,7 +69,7 @@ def test_another_table_is_not_captured() -> None:
 def test_a_row_that_fits_no_record_is_told_by_its_size() -> None:
     """The hub quarantines it, and the row before is left empty."""
     large = {"id": "1", "name": "x" * 1_000}
-    (change,) = CAPTURE(LogTransaction(1, 1, Whose.LOCAL, (write(large, large),)))
+    (change,) = CAPTURE(LogTransaction(1, 2, 1, Whose.LOCAL, (write(large, large),)))
 
     assert change.new is not None
     assert change.old is not None

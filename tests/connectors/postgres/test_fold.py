@@ -1,13 +1,22 @@
 """What the log holds is numbered by the log alone: the same whenever it is read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.agent.contract import JournalEntry
 from connectors.agent.images import WireImage
-from connectors.postgres.log.fold import Captured, FoldState, numbered
+from connectors.postgres.log.fold import (
+    ORDINAL_BITS,
+    Captured,
+    Cut,
+    FoldState,
+    Limit,
+    Numbering,
+    numbered,
+)
 from connectors.postgres.log.transactions import LogTransaction, Whose
 from connectors.postgres.messages import AppliedMessage, EpochMessage, SnapshotRows
 from streaming.core.model.change import Change, Op
@@ -44,8 +53,10 @@ def changes(entries: Sequence[JournalEntry]) -> list[Change]:
 
 def test_a_transaction_of_several_changes_has_a_name_and_an_end() -> None:
     """One of a single change has neither."""
-    alone, _ = numbered(START, LogTransaction(1, 200, Whose.LOCAL), [written(1)])
-    several, state = numbered(START, LogTransaction(1, 200, Whose.LOCAL), [written(1), written(2)])
+    alone, _ = numbered(START, LogTransaction(1, 2, 200, Whose.LOCAL), [written(1)])
+    several, state = numbered(
+        START, LogTransaction(1, 2, 200, Whose.LOCAL), [written(1), written(2)]
+    )
 
     assert [one.record for one in alone] == changes(alone)
     assert changes(alone)[0].prim_csn is None
@@ -58,7 +69,7 @@ def test_a_transaction_of_several_changes_has_a_name_and_an_end() -> None:
 
 def test_a_time_that_steps_back_is_not_followed() -> None:
     """Commits stand in the log out of the order of their times, by some milliseconds."""
-    entries, state = numbered(START, LogTransaction(1, 99, Whose.LOCAL), [written(1)])
+    entries, state = numbered(START, LogTransaction(1, 2, 99, Whose.LOCAL), [written(1)])
 
     assert (state.generator.time_s, state.generator.sequence) == (100, 6)
     assert changes(entries)[0].csn > f"{100:08x}0005"
@@ -66,10 +77,10 @@ def test_a_time_that_steps_back_is_not_followed() -> None:
 
 def test_what_stands_behind_an_applied_has_the_next_epoch_and_a_larger_csn() -> None:
     """It overwrote what the batch left, whatever its transaction had read before."""
-    own = LogTransaction(1, 200, Whose.OWN, messages=(REFUSED, applied(3, (500, 9))))
+    own = LogTransaction(1, 2, 200, Whose.OWN, messages=(REFUSED, applied(3, (500, 9))))
 
     told, state = numbered(START, own, [])
-    behind, _ = numbered(state, LogTransaction(2, 300, Whose.LOCAL), [written(1)])
+    behind, _ = numbered(state, LogTransaction(2, 3, 300, Whose.LOCAL), [written(1)])
 
     assert [one.record for one in told] == [REFUSED, own.messages[1].applied]  # type: ignore[union-attr]
     assert [one.session for one in told] == [None, "s1"]
@@ -80,7 +91,7 @@ def test_what_stands_behind_an_applied_has_the_next_epoch_and_a_larger_csn() -> 
 
 def test_an_epoch_that_the_topic_has_passed_is_raised_at_its_place() -> None:
     """What was written before keeps its own."""
-    own = LogTransaction(1, 200, Whose.OWN, messages=(EpochMessage(40),))
+    own = LogTransaction(1, 2, 200, Whose.OWN, messages=(EpochMessage(40),))
 
     entries, state = numbered(START, own, [])
 
@@ -91,7 +102,7 @@ def test_the_rows_of_a_snapshot_are_numbered_where_they_were_told() -> None:
     """Each is a transaction of its own."""
     begin, rows = Snapshot("begin", "x", "t"), SnapshotRows("x", "t", (("k1", "a1"), ("k2", "a2")))
 
-    entries, state = numbered(START, LogTransaction(1, 0, Whose.OWN, messages=(begin, rows)), [])
+    entries, state = numbered(START, LogTransaction(1, 2, 0, Whose.OWN, messages=(begin, rows)), [])
 
     assert entries[0].record == begin
     assert [(one.key, one.after, one.snapshot) for one in changes(entries)] == [
@@ -107,7 +118,9 @@ def test_a_delete_of_a_key_that_nobody_can_have_goes_alone() -> None:
     """The transaction would go to quarantine with it."""
     bad = Captured("t", Op.DELETE, image('{"id":{"text":"x"}}', "id: cannot be carried"))
 
-    first, second, commit = numbered(START, LogTransaction(1, 0, Whose.LOCAL), [written(1), bad])[0]
+    first, second, commit = numbered(
+        START, LogTransaction(1, 2, 0, Whose.LOCAL), [written(1), bad]
+    )[0]
 
     assert isinstance(second.record, Change)
     assert second.record.prim_csn is None
@@ -123,12 +136,14 @@ def logs(draw: st.DrawFn) -> list[tuple[LogTransaction, list[Captured]]]:
         commit_s = draw(st.integers(0, 110) | st.sampled_from([0, 2**32 - 1]))
         if draw(st.booleans()):
             seen = (draw(st.integers(0, 120)), draw(st.sampled_from([0, 7, 0xFFFF])))
-            own = LogTransaction(place, commit_s, Whose.OWN, messages=(applied(epoch, seen),))
+            own = LogTransaction(
+                place, place + 1, commit_s, Whose.OWN, messages=(applied(epoch, seen),)
+            )
             found.append((own, []))
             epoch += 1
         else:
             writes = [written(n) for n in range(draw(st.integers(0, 3)))]
-            found.append((LogTransaction(place, commit_s, Whose.LOCAL), writes))
+            found.append((LogTransaction(place, place + 1, commit_s, Whose.LOCAL), writes))
     return found
 
 
@@ -159,3 +174,35 @@ def test_a_log_is_numbered_alike_from_wherever_it_is_read(
         again.append(told)
     assert again == entries[start:]
     assert state == states[-1]
+
+
+@st.composite
+def numberings(draw: st.DrawFn) -> Numbering:
+    """What may be decided about numbers within one of the first transactions of a log."""
+    at = (draw(st.integers(0, 3)) << ORDINAL_BITS) + draw(st.integers(-1, 4))
+    generator = Generator(RID, draw(st.integers(0, 200)), 3)
+    cut = Cut(at, generator, draw(st.integers(0, 90)), draw(st.booleans()))
+    limit = Limit(draw(st.integers(0, 90)), draw(st.integers(0, 4)))
+    return Numbering(draw(st.sampled_from([None, cut])), draw(st.sampled_from([None, limit])))
+
+
+@examples(200)
+@given(logs(), numberings(), st.data())
+def test_in_parts_a_transaction_has_the_numbers_that_it_has_whole(
+    log: list[tuple[LogTransaction, list[Captured]]], numbering: Numbering, data: st.DataObject
+) -> None:
+    """A large one is read in parts, and whoever reads it again may read other ones."""
+    whole, parts, state, in_parts = list[JournalEntry](), list[JournalEntry](), START, START
+    for transaction, captured in log:
+        told, state = numbered(state, transaction, captured, numbering)
+        whole += told
+        rest, part = captured, replace(transaction, end_lsn=None, messages=())
+        while data.draw(st.booleans()):
+            size = data.draw(st.integers(0, 2))
+            told, in_parts = numbered(in_parts, part, rest[:size], numbering)
+            parts, rest = parts + told, rest[size:]
+        told, in_parts = numbered(in_parts, transaction, rest, numbering)
+        parts += told
+
+    assert parts == whole
+    assert in_parts == state

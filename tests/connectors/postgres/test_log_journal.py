@@ -1,5 +1,7 @@
 """The log as a journal: in order, whole, and never forgotten before the topic has it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,8 @@ from connectors.agent.contract import JournalEntry
 from connectors.agent.images import WireImage
 from connectors.postgres.log.fold import Captured, FoldState
 from connectors.postgres.log.journal import LogCheckpoint, LogJournal
-from connectors.postgres.log.transactions import LogTransaction, Whose
+from connectors.postgres.log.pgoutput import Relation
+from connectors.postgres.log.transactions import LogTransaction, RowWrite, Whose
 from connectors.postgres.messages import AppliedMessage
 from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import Generator
@@ -19,26 +22,36 @@ from tests.harness.examples import examples
 
 START = LogCheckpoint(100, FoldState(Generator(7)))
 ALL = (10**6, 10**9)
+ITEM = Relation(1, "public", "t", "f", ())
 
 
 def transaction(end: int, changes: int) -> LogTransaction:
-    """One that ends there; `captured` gives it so many changes."""
-    return LogTransaction(end, changes, Whose.LOCAL)
+    """One of so many changes that ends there."""
+    writes = tuple(RowWrite(ITEM, None, {"id": str(n)}) for n in range(changes))
+    return LogTransaction(end - 1, end, 5, Whose.LOCAL, writes)
 
 
 def captured(of: LogTransaction) -> list[Captured]:
-    """As many changes as its commit second says, each of 1,000 characters."""
-    count = of.commit_s if of.whose is Whose.LOCAL else 0
+    """Its changes, each of 1,000 characters."""
     row = WireImage("x" * 1000, "x" * 1000)
-    return [
-        Captured("t", Op.INSERT, WireImage(f'{{"id":{n}}}', ""), None, row) for n in range(count)
-    ]
+    ids = [one.new["id"] for one in of.writes if isinstance(one, RowWrite) and one.new]
+    return [Captured("t", Op.INSERT, WireImage(f'{{"id":{n}}}', ""), None, row) for n in ids]
 
 
 def applied(end: int, epoch: int) -> LogTransaction:
     """One in which a batch was applied."""
     message = AppliedMessage(Applied(epoch, 4, 1, NOTHING_KNOWN, 4), "s1", (0, 0))
-    return LogTransaction(end, 0, Whose.OWN, messages=(message,))
+    return LogTransaction(end - 1, end, 0, Whose.OWN, messages=(message,))
+
+
+def in_parts(of: LogTransaction, data: st.DataObject) -> list[LogTransaction]:
+    """The same transaction as it may be handed over."""
+    parts, rest = list[LogTransaction](), of.writes
+    while of.whose is Whose.LOCAL and data.draw(st.booleans()):
+        size = data.draw(st.integers(0, 2))
+        parts.append(replace(of, end_lsn=None, writes=rest[:size]))
+        rest = rest[size:]
+    return [*parts, replace(of, writes=rest)]
 
 
 def journal(*log: LogTransaction) -> LogJournal:
@@ -58,7 +71,7 @@ def test_a_round_is_bounded_and_the_same_until_it_is_published() -> None:
     assert len(made.first(100, 1)) == 1
     assert made.first(3, 10**6) == made.first(3, 10**6)
     made.mark_published(made.first(2, 10**6)[-1])
-    assert made.first(1, 1)[0].id == 103 << 24
+    assert made.first(1, 1)[0].id == 102 << 24
 
 
 def test_the_checkpoint_moves_at_the_ends_of_transactions() -> None:
@@ -121,21 +134,24 @@ def test_whatever_is_published_the_rest_is_read_again(
         transaction(101 + n, size) if size else applied(101 + n, 1 + sizes[:n].count(0))
         for n, size in enumerate(sizes)
     ]
-    made = journal(*log)
-    every = made.first(*ALL)
-    published = list[JournalEntry]()
-    while len(published) < len(every) and data.draw(st.booleans()):
-        part = made.first(data.draw(st.integers(1, 5)), 10**9)
-        made.mark_published(part[-1])
-        published += part
-        checkpoint = made.pass_idle(0)
+    every = journal(*log).first(*ALL)
+    made, published = journal(), list[JournalEntry]()
+    for one in (part for whole in log for part in in_parts(whole, data)):
+        made.add(one)
+        while len(made.entries) > 0 and data.draw(st.booleans()):
+            part = made.first(data.draw(st.integers(1, 5)), 10**9)
+            made.mark_published(part[-1])
+            published += part
+            checkpoint = made.pass_idle(0)
 
-        again = LogJournal(checkpoint, captured)
-        for one in log:
-            if one.end_lsn > checkpoint.lsn:
-                again.add(one)
-        read = again.first(*ALL)
-        assert published + read == every
-        known = [one.record.csn for one in published if isinstance(one.record, Change)]
-        assert checkpoint.csn == max(known, default=None)
+            again = LogJournal(checkpoint, captured)
+            for behind in (one for one in log if one.lsn >= checkpoint.lsn):
+                for part_again in in_parts(behind, data):
+                    again.add(part_again)
+            assert published + again.first(*ALL) == every
+            known = [one.record.csn for one in published if isinstance(one.record, Change)]
+            assert checkpoint.csn == max(known, default=None)
     assert made.first(*ALL) == every[len(published) :]
+    assert made.bytes == sum(
+        len(one.record.after or "") for one in made.entries if isinstance(one.record, Change)
+    )

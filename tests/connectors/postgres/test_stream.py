@@ -89,7 +89,7 @@ def test_what_is_not_released_comes_again(client: Client, dsn: str) -> None:
     assert first is not None
     with closing(opened_again(client, dsn, 0)) as stream:
         assert ids(next_transaction(stream)) == ["1"]
-    with closing(opened_again(client, dsn, first.end_lsn)) as stream:
+    with closing(opened_again(client, dsn, first.end_lsn or 0)) as stream:
         assert ids(next_transaction(stream)) == ["2"]
 
 
@@ -110,6 +110,7 @@ def test_the_server_forgets_what_is_released_and_no_more(client: Client, dsn: st
         client.execute("INSERT INTO item VALUES (1)")
         found = next_transaction(stream)
         assert found is not None
+        assert found.end_lsn is not None
         assert confirmed(client) == before
         stream.release(found.end_lsn, asks=True)
         stream.read(0.2)

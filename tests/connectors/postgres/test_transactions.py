@@ -90,7 +90,9 @@ def test_whose_a_transaction_is(site: Site) -> None:
     assert [new for *_, new in told(other)] == [{"id": "3", "name": None, "large": None}]
     assert (local.whose, other.whose) == (Whose.LOCAL, Whose.OTHER)
     assert local.messages == other.messages == ()
-    assert own.end_lsn < local.end_lsn < other.end_lsn
+    ends = [one.end_lsn or 0 for one in (own, local, other)]
+    assert 0 < ends[0] < ends[1] < ends[2]
+    assert [one.lsn < end for one, end in zip((own, local, other), ends, strict=True)] == [True] * 3
     assert local.commit_s == pytest.approx(time.time(), abs=600)
 
 
@@ -156,6 +158,23 @@ def test_a_transaction_is_what_committed_of_it_when_it_committed(site: Site) -> 
     written = [[(new or {})["id"] for *_, new in told(each)] for each in site.read()]
 
     assert written == [["1", "3"], ["5"], ["4"]]
+
+
+def test_a_large_transaction_comes_in_parts(site: Site) -> None:
+    """It may be larger than the memory; the last part alone says where it ends."""
+    site.write("INSERT INTO item SELECT generate_series(1, 5)", "INSERT INTO part VALUES (7, 1)")
+    site.write("INSERT INTO item VALUES (6)")
+    assembler = Assembler(site.name + OWN, part_writes=2)
+
+    read = [assembler.add(data) for data in read_log(site.client, f"{site.name}_log")]
+
+    *large, small = (one for one in read if one is not None)
+    written = [[(new or {})["id"] for *_, new in told(part)] for part in large]
+    assert written == [["1", "2"], ["3", "4"], ["5", "7"], []]
+    assert [part.end_lsn is None for part in large] == [True, True, True, False]
+    assert len({(part.lsn, part.commit_s, part.whose) for part in large}) == 1
+    assert large[-1].end_lsn is not None
+    assert large[0].lsn < large[-1].end_lsn <= small.lsn
 
 
 @pytest.mark.parametrize("kinds", ["C", "BI", "BRI"])
