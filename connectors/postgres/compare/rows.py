@@ -7,12 +7,13 @@ read as a whole, and ordered here.
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import orjson
 import psycopg
 
 from connectors.postgres.catalog import ServerTable, read_table
-from connectors.postgres.compare.text_sql import bound_sql, key_sql, order_sql, row_sql
+from connectors.postgres.compare.text_sql import bound_sql, key_sql, order_sql, row_sql, same_sql
 from connectors.postgres.connection import connected
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
@@ -43,7 +44,7 @@ def compared(dsn: str) -> Iterator[OpenTable]:
 def opened(session: Session, table: Table) -> ComparedTable:
     """The rows of a table for a comparison; ConfigError: there is no such table."""
     side = PostgresRows(session, table, read_table(session, table.name))
-    if session.info.parameter_status("server_encoding") == UTF_8:
+    if side.is_utf8:
         return side
     return RowsInMemory(table, side.hashes(KeyRange(table.name)), side.images)
 
@@ -53,6 +54,7 @@ class PostgresRows:
 
     def __init__(self, session: Session, table: Table, server: ServerTable) -> None:
         self._session, self._table, self._server = session, table, server
+        self.is_utf8 = session.info.parameter_status("server_encoding") == UTF_8
         self._row, self._key = row_sql(table, server, "t"), key_sql(table, server, "t")
         self._order = ", ".join(order_sql(table, server, "t"))
 
@@ -100,30 +102,32 @@ class PostgresRows:
         return [key for (key,) in self._session.execute(query.encode(), [*values, every])]
 
     def hashes(self, keys: KeyRange) -> dict[str, RowHash]:
-        """The rows of a range, by key."""
+        """The rows of a range, by key; the server hashes only the bytes of its own encoding."""
         where, values = self._where(keys)
-        query = f"SELECT {self._key}, {self._row} FROM {self._server.sql} t WHERE {where}"
-        found = self._session.execute(query.encode(), values)
-        return {key: row_hash(text) for key, text in found}
+        found = f"md5({self._row})" if self.is_utf8 else self._row
+        query = f"SELECT {self._key}, {found} FROM {self._server.sql} t WHERE {where}"
+        hash_of = bytes.fromhex if self.is_utf8 else row_hash
+        return {key: hash_of(one) for key, one in self._session.execute(query.encode(), values)}
 
     def _images(self, keys: Collection[str]) -> dict[str, Image]:
         return {key: found for key in keys if (found := self._image(key)) is not None}
 
     def _image(self, key: str) -> Image | None:
-        """The row of a key; one that the columns cannot hold has none."""
+        """The row of a key, by the key's own index; one that the columns cannot hold has none."""
         columns = self._table.columns
-        query = (
-            f"SELECT {', '.join(f't.{name(column)}' for column in columns)}"
-            f" FROM {self._server.sql} t"
-            f" WHERE ({self._order}) = ({bound_sql(self._table, self._server)})"
+        names = ", ".join(f"t.{name(column)}" for column in columns)
+        where = " AND ".join(
+            f"t.{name(column)} = {same_sql(self._server, column)}" for column in self._table.key
         )
+        query = f"SELECT {self._key}, {names} FROM {self._server.sql} t WHERE {where}"
         try:
             rows = texts(self._session, query, self._texts_of(key))
         except (WireError, psycopg.DataError):
             return None
-        for row in rows:
-            found: Image = orjson.loads(image(columns, dict(zip(columns, row, strict=True))).text)
-            return found
+        for found, *row in rows:
+            if found == key:  # another text may be cast to the same value
+                values = dict(zip(columns, row, strict=True))
+                return cast("Image", orjson.loads(image(columns, values).text))
         return None
 
     def _where(self, keys: KeyRange) -> tuple[str, list[str | None]]:

@@ -51,6 +51,11 @@ def bound_sql(table: Table, server: ServerTable) -> str:
     return ", ".join(f"CAST(CAST(%s AS text) AS {cast.replace('%', '%%')})" for cast in casts)
 
 
+def same_sql(server: ServerTable, column: str) -> str:
+    """A value of a key column, given as text, to be compared with the column as it is declared."""
+    return f"CAST(CAST(%s AS text) AS {server.columns[column].cast.replace('%', '%%')})"
+
+
 def _object(table: Table, server: ServerTable, columns: Iterable[str], of: str) -> str:
     parts = [
         f"{_string(('{' if not place else ',') + json_text(column) + ':')} || coalesce("

@@ -13,8 +13,11 @@ FIRST_ROWS = 20_000
 PARTS = 32
 """Into about so many parts a range is divided."""
 
-LEAF_ROWS = 1_000
-"""A range of no more rows is read row by row."""
+LEAF_ROWS = 25_000
+"""A range of no more rows is read row by row: a little more than the other side's first ranges.
+
+Who has no index in the order of the keys reads the whole table for each range.
+"""
 
 
 class DigestPair(NamedTuple):
