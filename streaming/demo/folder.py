@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +146,24 @@ class DemoFolder:
         """A replica's SQLite file."""
         return self.root / "replicas" / f"{replica}.db"
 
+    def server(self, replica: str) -> Path:
+        """The folder of a replica's PostgreSQL server, if it has one."""
+        return self.root / "replicas" / f"{replica}.postgres"
+
+    def address(self, replica: str) -> Path:
+        """Where that server is: its address is another one at each start."""
+        return self.server(replica) / "address"
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The replicas that are PostgreSQL servers."""
+        return tuple(name for name in REPLICAS if self.server(name).exists())
+
+    @property
+    def passwords(self) -> Path:
+        """The password file of the PostgreSQL servers."""
+        return self.root / "replicas" / "pgpass"
+
     def backup(self, replica: str) -> Path:
         """A backup of a replica's file."""
         return self.root / "replicas" / f"{replica}.backup.db"
@@ -171,8 +190,11 @@ class DemoFolder:
         """A part's log."""
         return self.root / "logs" / f"{part}.log"
 
-    def make(self) -> None:
-        """Make the folder and the databases; ConfigError if the folder is not empty."""
+    def make(self, servers: Sequence[str] = ()) -> None:
+        """Make the folder and the databases; ConfigError if the folder is not empty.
+
+        `servers`: the replicas that are PostgreSQL servers, of which the folders are made.
+        """
         if self.root.exists() and (not self.root.is_dir() or any(self.root.iterdir())):
             raise ConfigError(
                 f"{self.root} is not empty: a demonstration starts from nothing, name a new folder"
@@ -180,7 +202,9 @@ class DemoFolder:
             )
         for folder in (self.root / "replicas", self.root / "logs"):
             folder.mkdir(parents=True)
-        for replica in REPLICAS:
+        for replica in servers:
+            self.server(replica).mkdir()
+        for replica in REPLICAS.keys() - set(servers):
             with closing(sqlite3.connect(self.database(replica))) as connection:
                 for statement in CREATE:
                     connection.execute(statement)
@@ -201,3 +225,11 @@ class DemoFolder:
                 folder.mkdir(parents=True)
         self.config.write_text(text, encoding="utf-8")
         return load(self.config)
+
+
+def place_of(folder: DemoFolder, replica: str) -> str:
+    """What `--database` of a replica's agent names: a file, or the address of a server."""
+    address = folder.address(replica)
+    if address.exists():
+        return address.read_text(encoding="utf-8")
+    return str(folder.database(replica))

@@ -21,7 +21,7 @@ from typing import Any
 from connectors.kafka.embedded.broker import Broker
 from streaming.config.rights import HUB, Role, RoleOf, user_of
 from streaming.config.sources.secret_files import FOLDER_VARIABLE
-from streaming.demo.folder import DemoFolder
+from streaming.demo.folder import DemoFolder, place_of
 from streaming.demo.monitor import DemoError, PartMonitor
 
 END_S = 120.0
@@ -38,6 +38,7 @@ class ProcessPart:
     log: Path
     monitor: PartMonitor
     process: "subprocess.Popen[bytes]"
+    ends_by: signal.Signals = signal.SIGTERM
     has_ended: bool = False
 
     @classmethod
@@ -48,8 +49,15 @@ class ProcessPart:
         log: Path,
         monitor: PartMonitor,
         environment: Mapping[str, str],
+        *,
+        user: str | None = None,
+        within: Path | None = None,
+        ends_by: signal.Signals = signal.SIGTERM,
     ) -> "ProcessPart":
-        """Start it; from now on its end is a failure, until it is stopped."""
+        """Start it; from now on its end is a failure, until it is stopped.
+
+        `user`: who runs it. `within`: the folder in which it runs.
+        """
         with log.open("ab") as out:
             process = subprocess.Popen(
                 command,
@@ -58,8 +66,12 @@ class ProcessPart:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                cwd=within,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else (),
             )
-        part = cls(name, log, monitor, process)
+        part = cls(name, log, monitor, process, ends_by)
         monitor.parts.append(part)
         return part
 
@@ -68,7 +80,7 @@ class ProcessPart:
         return self.process.poll() is None
 
     def request_end(self) -> None:
-        """Send it SIGTERM once; it ends its own children.
+        """Send it its signal once; it ends its own children.
 
         A second signal could reach an interpreter that has removed its handlers.
         """
@@ -76,7 +88,7 @@ class ProcessPart:
             return
         self.monitor.parts.remove(self)
         if self.runs():
-            self.process.terminate()
+            self.process.send_signal(self.ends_by)
 
     def end(self) -> None:
         """Request its end, wait, and kill what is left of its session; idempotent."""
@@ -171,7 +183,7 @@ def start_hub(folder: DemoFolder, monitor: PartMonitor) -> ProcessPart:
 def start_agent(folder: DemoFolder, replica: str, monitor: PartMonitor) -> ProcessPart:
     """Start a replica's agent."""
     command = _slackwater("agent", folder, "--replica", replica)
-    command += ["--database", str(folder.database(replica))]
+    command += ["--database", place_of(folder, replica)]
     packets = folder.packets(replica)
     if packets.exists():
         command += ["--packets", str(packets), "--every", "1"]

@@ -26,7 +26,7 @@ def main(options: DemoOptions, check: Path | None) -> int:
             monitor.check()
             os.environ.pop(STATE_FOLDER_VARIABLE, None)  # noqa: TID251  # its parts inherit the rest
             if check is not None:
-                return verify_kept(check, as_json=options.as_json)
+                return verify_kept(monitor, check, as_json=options.as_json)
             return perform(monitor, options)
         except (Interrupted, HubError):
             if monitor.signal is None:

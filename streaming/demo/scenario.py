@@ -18,11 +18,19 @@ class DemoScenario(StrEnum):
     """a replica is fed by files, one of which is lost and sent again"""
 
 
+class OtherDatabase(StrEnum):
+    """What two of the three replicas can be in the place of SQLite."""
+
+    POSTGRES = "postgres"
+    """a PostgreSQL server each"""
+
+
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
     """How a demonstration is run: for how long at least, and in which folder if that is kept.
 
     `stay`: it ends when a signal comes, not when all are level. `secure`: on a closed broker.
+    `other`: what two of the replicas are.
     """
 
     scenario: DemoScenario
@@ -31,3 +39,4 @@ class DemoOptions:
     stay: bool
     secure: bool
     as_json: bool
+    other: OtherDatabase | None = None

@@ -17,6 +17,13 @@ from streaming.config.sections import HttpConfig
 from streaming.config.sources.load import load
 from streaming.config.sources.secret_files import FOLDER_VARIABLE
 from streaming.core.model.errors import HubError
+from streaming.demo.databases.programs import find_or_install
+from streaming.demo.databases.servers import (
+    SERVERS,
+    attach_servers,
+    make_servers,
+    start_servers,
+)
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import DemoError, Interrupted, PartMonitor, tail
 from streaming.demo.parts import BrokerPart, ProcessPart, end_all, start_agent, start_hub
@@ -30,7 +37,7 @@ from streaming.demo.replicas.acts import (
     restore,
 )
 from streaming.demo.replicas.courier import Courier
-from streaming.demo.scenario import DemoOptions, DemoScenario
+from streaming.demo.scenario import DemoOptions, DemoScenario, OtherDatabase
 from streaming.demo.verdict.checks import check_evidence
 from streaming.demo.verdict.evidence import gather
 from streaming.demo.verdict.report import facts, show
@@ -51,22 +58,30 @@ def perform(monitor: PartMonitor, options: DemoOptions) -> int:
     _forget_overrides()
     # failures are raised as errors of the hub
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    with _place(options.keep) as folder:
+    servers = SERVERS if options.other is OtherDatabase.POSTGRES else ()
+    if servers:
+        find_or_install()
+    with _place(options.keep, servers) as folder:
         with ProgressSteps() as steps:
             _run(monitor, folder, steps, options)
-        holds = _conclude(folder, steps.seconds, as_json=options.as_json)
+        holds = _conclude(monitor, folder, steps.seconds, as_json=options.as_json)
         monitor.check()
     return 0 if holds else 1
 
 
-def verify_kept(root: Path, *, as_json: bool) -> int:
+def verify_kept(monitor: PartMonitor, root: Path, *, as_json: bool) -> int:
     """The verdict on a demonstration that was kept; the exit code."""
     _forget_overrides()
-    return 0 if _conclude(DemoFolder(root), {}, as_json=as_json) else 1
+    return 0 if _conclude(monitor, DemoFolder(root), {}, as_json=as_json) else 1
 
 
-def _conclude(folder: DemoFolder, seconds: Mapping[str, float], *, as_json: bool) -> bool:
-    evidence = gather(folder)
+def _conclude(
+    monitor: PartMonitor, folder: DemoFolder, seconds: Mapping[str, float], *, as_json: bool
+) -> bool:
+    """Show what the databases say; servers are started for it once more."""
+    with ExitStack() as ends:
+        start_servers(folder, monitor, ends)
+        evidence = gather(folder)
     found = facts(evidence, check_evidence(evidence), seconds, folder.root)
     if as_json:
         write_json(found)
@@ -87,11 +102,11 @@ def _forget_overrides() -> None:
 
 
 @contextmanager
-def _place(keep: Path | None) -> Iterator[DemoFolder]:
+def _place(keep: Path | None, servers: Sequence[str]) -> Iterator[DemoFolder]:
     """The folder of a demonstration; a temporary one is removed if it is interrupted."""
     root = keep or Path(tempfile.mkdtemp(prefix="slackwater-demo-"))
     folder = DemoFolder(root)
-    folder.make()
+    folder.make(servers)
     try:
         yield folder
     except HubError as error:
@@ -128,6 +143,11 @@ def _run(
                 os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251
                 config = load(folder.config)
             _make_topics(config)
+        if folder.servers:
+            with steps.step("PostgreSQL servers"):
+                make_servers(folder)
+                start_servers(folder, monitor, ends)
+                attach_servers(folder, config.table_map())
         courier = None
         if is_by_packets:
             courier = Courier(folder.hub_packets, folder.packets(BY_PACKETS))

@@ -1,15 +1,11 @@
 """What the hub's state and the replicas' journals say while a demonstration runs."""
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-from typing import Any
-
 from checkpoints.reading.reader import Reader, open_state
 from streaming.config.config import Config
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.text.wording import as_count
+from streaming.demo.databases.found import database_of
 from streaming.demo.folder import DemoFolder
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.names import committed, serving
@@ -49,12 +45,14 @@ def is_level(config: Config, folder: DemoFolder) -> bool:
     if reader is None:
         return False
     served = serving(config, reader)
-    databases = [folder.database(replica.name) for replica in served.replicas]
-    if not all(map(published_all, databases)):
+    if not all(lag.has_all for lag in lags(served, reader)):
+        return False
+    tables = config.table_map()
+    databases = [database_of(folder, one.name, one.rid, tables) for one in served.replicas]
+    if not all(one.published_all() for one in databases):
         return False
     ruv = committed(reader).ruv_of(DEFAULT_DATASET)
-    is_known = all(ruv.covers(csn) for csn in map(last_write, databases) if csn)
-    return is_known and all(lag.has_all for lag in lags(served, reader))
+    return all(ruv.covers(csn) for one in databases if (csn := one.last_write()))
 
 
 def not_level(config: Config) -> str:
@@ -80,31 +78,3 @@ def _lagging(lag: Lag) -> str:
         f"{lag.consumer}: {lag.state}{stopped}, acknowledged {lag.acked_covers},"
         f" {as_count(lag.epochs, 'hub epoch')} behind, lacks changes of rid {lacking}"
     )
-
-
-def published_all(database: Path) -> bool:
-    """Return whether every row of the journal is in the replica's topic."""
-    (is_so,) = _query_row(
-        database,
-        "SELECT NOT EXISTS (SELECT 1 FROM _slackwater_journal WHERE id > published)"
-        " FROM _slackwater_position",
-    )
-    return bool(is_so)
-
-
-def last_write(database: Path) -> str | None:
-    """The largest CSN that was issued here, or None."""
-    (csn,) = _query_row(database, "SELECT max(csn) FROM _slackwater_journal WHERE kind = 'change'")
-    return None if csn is None else str(csn)
-
-
-def session_of(database: Path) -> str | None:
-    """The session that the replica's agent started last."""
-    (session,) = _query_row(database, "SELECT session FROM _slackwater_position")
-    return None if session is None else str(session)
-
-
-def _query_row(database: Path, query: str) -> tuple[Any, ...]:
-    with closing(sqlite3.connect(database, timeout=10)) as connection:
-        row: tuple[Any, ...] = connection.execute(query).fetchone()
-    return row

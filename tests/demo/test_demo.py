@@ -156,8 +156,8 @@ def test_a_row_that_differs_in_one_file_is_found(copy: DemoFolder) -> None:
     write(copy, "UPDATE account SET balance = balance || '1' WHERE id = 30001", captured=False)
 
     assert broken(copy) == {
-        "the files hold the same rows",
-        "the last accepted image of every row is the row in the files",
+        "the databases hold the same rows",
+        "the last accepted image of every row is the row in the databases",
     }
 
 
@@ -169,14 +169,14 @@ def test_a_value_of_another_type_is_found(copy: DemoFolder) -> None:
         captured=False,
     )
 
-    assert "the files hold the same rows" in broken(copy)
+    assert "the databases hold the same rows" in broken(copy)
 
 
 def test_a_row_that_is_gone_is_found(copy: DemoFolder) -> None:
     """A row that one replica lacks is a difference like any other."""
     write(copy, "DELETE FROM account WHERE id = 30001", captured=False)
 
-    assert "the files hold the same rows" in broken(copy)
+    assert "the databases hold the same rows" in broken(copy)
 
 
 def test_a_write_that_the_hub_never_saw_is_found(copy: DemoFolder) -> None:

@@ -13,10 +13,11 @@ from checkpoints.root import open_delta
 from checkpoints.tables import TableName
 from streaming.cli.main import main
 from streaming.config.sources.load import load
+from streaming.demo.databases.replica_evidence import ReplicaEvidence
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.replicas.acts import AWAY, DEAD
 from streaming.demo.verdict.checks import LOST_ORIGIN, QUOTA, check_evidence
-from streaming.demo.verdict.evidence import Evidence, ReplicaEvidence, gather
+from streaming.demo.verdict.evidence import Evidence, gather
 from streaming.facts.names import serving
 
 Kept = tuple[DemoFolder, dict[str, Any]]

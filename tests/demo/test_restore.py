@@ -78,7 +78,7 @@ def test_a_lost_row_that_did_not_come_back_is_found(copy: DemoFolder) -> None:
         file.execute("UPDATE _slackwater_origin SET applying = 0")
 
     assert csns
-    assert broken(copy) >= {GIVEN_BACK, "the files hold the same rows"}
+    assert broken(copy) >= {GIVEN_BACK, "the databases hold the same rows"}
 
 
 def test_a_lost_write_that_the_hub_does_not_have_is_found(copy: DemoFolder) -> None:

@@ -9,7 +9,7 @@ import typer
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
 from streaming.config.sources.live import live_access, live_options
 from streaming.config.sources.load import load
-from streaming.demo.scenario import DemoOptions, DemoScenario
+from streaming.demo.scenario import DemoOptions, DemoScenario, OtherDatabase
 from streaming.hub.stopping import stop_signals
 
 AvailableNow = Annotated[
@@ -42,6 +42,10 @@ Secure = Annotated[
         "--secure", help="On a closed broker: TLS, and a login and rights for each program."
     ),
 ]
+With = Annotated[
+    OtherDatabase | None,
+    typer.Option("--with", help="Two of the replicas are PostgreSQL servers, one a SQLite file."),
+]
 Check = Annotated[
     Path | None,
     typer.Option("--check", metavar="DIR", help="Only check the result of a run with --keep."),
@@ -72,10 +76,13 @@ def demo(
     seconds: Seconds = 10,
     stay: Stay = False,
     secure: Secure = False,
+    other: With = None,
     check: Check = None,
     as_json: AsJson = False,
 ) -> None:
     """Run three replicas that conflict and one hub: exit 0 if all checks of the result pass."""
     demonstration = import_module("streaming.demo.run")
-    options = DemoOptions(scenario, seconds, keep, stay=stay, secure=secure, as_json=as_json)
+    options = DemoOptions(
+        scenario, seconds, keep, stay=stay, secure=secure, as_json=as_json, other=other
+    )
     raise typer.Exit(demonstration.main(options, check))

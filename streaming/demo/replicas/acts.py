@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from streaming.config.config import Config
 from streaming.core.text.wording import as_count
+from streaming.demo.databases.contract import ReplicaDatabase
+from streaming.demo.databases.found import database_of
 from streaming.demo.folder import REPLICAS, DemoFolder
 from streaming.demo.monitor import PartMonitor
 from streaming.demo.parts import ProcessPart, retire, send_again, start_agent
 from streaming.demo.progress import ProgressSteps
 from streaming.demo.replicas.courier import Courier, store_lost_packet
 from streaming.demo.replicas.workload import Workload
-from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level, published_all, session_of
+from streaming.demo.watch import STATE_POLL_S, hub_epoch, not_level
 
 WAIT_S = 600.0
 """A limit for a machine that is busy; an idle one needs a tenth."""
@@ -44,10 +46,13 @@ class Act:
     ends: ExitStack
     seconds: float
 
+    def database(self, name: str) -> ReplicaDatabase:
+        """A replica's database."""
+        return database_of(self.folder, name, REPLICAS[name], self.config.table_map())
+
     def workload(self, names: Sequence[str]) -> Workload:
         """Let these replicas write ordinary traffic."""
-        databases = {name: self.folder.database(name) for name in names}
-        made = Workload(databases, self.seconds)
+        made = Workload({name: self.database(name) for name in names}, self.seconds)
         self.ends.callback(made.end)
         return made
 
@@ -185,20 +190,20 @@ def _write_more(act: Act, workload: Workload) -> None:
 
 def _put_back(act: Act, own: Workload, agents: Sequence[ProcessPart]) -> None:
     """End the replica's clients and its agent, once the hub can know all that it wrote."""
-    database = act.folder.database(RESTORED)
+    database = act.database(RESTORED)
     own.end()
-    act.monitor.wait(lambda: published_all(database), WAIT_S, lambda: f"{database}: not published")
+    act.monitor.wait(database.published_all, WAIT_S, lambda: f"{database.place}: not published")
     agents[list(REPLICAS).index(RESTORED)].end()
     act.folder.put_back(RESTORED)
 
 
 def _start_again(act: Act, own: Workload) -> ProcessPart:
     """Start the agent when the file was written already; wait until its session starts."""
-    database = act.folder.database(RESTORED)
-    before = session_of(database)
+    database = act.database(RESTORED)
+    before = database.agent_session()
     _write_more(act, own)
     agent = start_agent(act.folder, RESTORED, act.monitor)
     act.monitor.wait(
-        lambda: session_of(database) != before, WAIT_S, lambda: f"no session: {agent.log}"
+        lambda: database.agent_session() != before, WAIT_S, lambda: f"no session: {agent.log}"
     )
     return agent

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from connectors.sqlite.transaction import atomic
-from streaming.demo.replicas.client import DatabaseClient, WorkloadStopped
+from streaming.demo.databases.client import DatabaseClient, WorkloadStopped
 
 HOT = 1_000_000
 """Account ids from here on are written only by collisions."""
@@ -102,11 +101,11 @@ class CollisionRound:
     def _all_insert(self) -> None:
         mark = self._mark("opened")
         self.shared.synchronize()
-        with atomic(self.db.connection):
-            self.db.connection.executemany(
+        with self.db.session.atomic():
+            self.db.session.execute_each(
                 "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (id_, mark, "0.00", self.me % 2, "2024-02-29T12:00:00.000001Z", mark)
+                    (id_, mark, "0.00", self.me % 2 == 1, "2024-02-29T12:00:00.000001Z", mark)
                     for id_ in self.ids
                 ],
             )
@@ -135,8 +134,8 @@ class CollisionRound:
         deletes = self.me == self.number % len(self.shared.names)
         self.shared.synchronize()
         if deletes:
-            with atomic(self.db.connection):
-                self.db.connection.execute(
+            with self.db.session.atomic():
+                self.db.session.execute(
                     "DELETE FROM account WHERE id BETWEEN ? AND ?", (self.ids[0], self.ids[-1])
                 )
         else:
@@ -149,8 +148,8 @@ class CollisionRound:
     def _update(self, ids: list[int], mark: str) -> None:
         if not ids:
             return
-        with atomic(self.db.connection):
-            self.db.connection.executemany(
+        with self.db.session.atomic():
+            self.db.session.execute_each(
                 "UPDATE account SET note = ? WHERE id = ?", [(mark, id_) for id_ in ids]
             )
 

@@ -1,12 +1,10 @@
 """Ordinary traffic beside the collisions: each replica writes rows that all share."""
 
 import random
-import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from connectors.sqlite.transaction import atomic, transaction
-from streaming.demo.replicas.client import DatabaseClient
+from streaming.demo.databases.client import DatabaseClient
 
 SHARED = range(1, 61)
 """Accounts that every replica opens, changes and closes."""
@@ -24,7 +22,7 @@ class OrdinaryTraffic:
     def __init__(self, name: str, rid: int, db: DatabaseClient) -> None:
         self.name = name
         self.db = db
-        self.connection: sqlite3.Connection = db.connection
+        self.session = db.session
         self.random = random.Random(rid)  # noqa: S311 no secret
         self.rid = rid
         self.count = 0
@@ -48,32 +46,33 @@ class OrdinaryTraffic:
     def _open_own(self) -> None:
         """The next account of this replica; one that is restored counts on from its backup."""
         first = 10_000 * self.rid
-        with atomic(self.connection):
-            (last,) = self.connection.execute(
-                "SELECT coalesce(max(id), ?1) FROM account WHERE id BETWEEN ?1 AND ?1 + 9999",
-                (first,),
+        with self.session.atomic():
+            (last,) = self.session.execute(
+                "SELECT coalesce(max(id), ?) FROM account WHERE id BETWEEN ? AND ?",
+                (first, first, first + 9_999),
             ).fetchone()
             self._open(last + 1)
 
     def _open_or_close_shared(self) -> None:
         account = self.random.choice(SHARED)
-        with atomic(self.connection):
-            closed = self.connection.execute("DELETE FROM account WHERE id = ?", (account,))
+        with self.session.atomic():
+            closed = self.session.execute("DELETE FROM account WHERE id = ?", (account,))
             if not closed.rowcount:
                 self._open(account)
 
     def _open(self, account: int) -> None:
-        self.connection.execute(
-            "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?)",
-            (account, self.name, self._amount(), 1, self._time(), self.random.choice(NOTES)),
+        """Open it, unless another one's arrives at the same moment."""
+        self.session.execute(
+            "INSERT INTO account VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            (account, self.name, self._amount(), True, self._time(), self.random.choice(NOTES)),
         )
 
     def _change_account(self) -> None:
-        self.connection.execute(
+        self.session.execute(
             "UPDATE account SET balance = ?, active = ?, note = ? WHERE id = ?",
             (
                 self._amount(),
-                self.random.randint(0, 1),
+                self.random.choice((False, True)),
                 self.random.choice(NOTES),
                 self.random.choice(SHARED),
             ),
@@ -83,7 +82,7 @@ class OrdinaryTraffic:
         self._put(self.random.choice(WAREHOUSES), self.random.randint(0, 2**40))
 
     def _put(self, warehouse: str, quantity: int) -> None:
-        self.connection.execute(
+        self.session.execute(
             "INSERT INTO stock VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (warehouse, item)"
             " DO UPDATE SET quantity = excluded.quantity, weight = excluded.weight,"
             " label = excluded.label, counted = excluded.counted",
@@ -98,7 +97,7 @@ class OrdinaryTraffic:
         )
 
     def _clear_stock(self) -> None:
-        self.connection.execute(
+        self.session.execute(
             "DELETE FROM stock WHERE warehouse = ? AND item = ?",
             (self.random.choice(WAREHOUSES), self.random.choice(ITEMS)),
         )
@@ -106,9 +105,9 @@ class OrdinaryTraffic:
     def _transfer(self) -> None:
         """Two accounts and a row of stock in one transaction, for the hub as well."""
         one, other = self.random.sample(SHARED, 2)
-        with transaction(self.connection):
+        with self.session.group():
             for account in (one, other):
-                self.connection.execute(
+                self.session.execute(
                     "UPDATE account SET balance = ?, note = ? WHERE id = ?",
                     (self._amount(), f"transfer {one} to {other}", account),
                 )

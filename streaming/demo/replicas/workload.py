@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 
+from streaming.demo.databases.client import DatabaseClient, WorkloadStopped
+from streaming.demo.databases.contract import ReplicaDatabase
 from streaming.demo.folder import REPLICAS
 from streaming.demo.monitor import DemoError
-from streaming.demo.replicas.client import DatabaseClient, WorkloadStopped, client
 from streaming.demo.replicas.collisions import Collisions
 from streaming.demo.replicas.traffic import OrdinaryTraffic
 
@@ -23,7 +23,7 @@ END_S = 120.0
 class Workload:
     """All writing clients; traffic runs from the start, until it is done or stopped."""
 
-    def __init__(self, databases: Mapping[str, Path], seconds: float) -> None:
+    def __init__(self, databases: Mapping[str, ReplicaDatabase], seconds: float) -> None:
         self.names = tuple(databases)
         self.stop = threading.Event()
         self.errors: list[Exception] = []
@@ -90,13 +90,15 @@ class Workload:
         self.traffic.append(traffic)
         traffic.run(self._is_time_up)
 
-    def _thread(self, database: Path, work: Callable[[DatabaseClient], None]) -> threading.Thread:
+    def _thread(
+        self, database: ReplicaDatabase, work: Callable[[DatabaseClient], None]
+    ) -> threading.Thread:
         return threading.Thread(target=self._run, args=(database, work), daemon=True)
 
-    def _run(self, database: Path, work: Callable[[DatabaseClient], None]) -> None:
+    def _run(self, database: ReplicaDatabase, work: Callable[[DatabaseClient], None]) -> None:
         try:
-            with client(database, self.stop) as db:
-                work(db)
+            with database.session() as session:
+                work(DatabaseClient(session, self.stop))
         except WorkloadStopped:
             pass
         except Exception as error:  # noqa: BLE001 it is raised where the workload is waited for

@@ -5,17 +5,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from streaming.core.conflict.judge import ConflictKind, Verdict
-from streaming.demo.replicas.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
-from streaming.demo.verdict.evidence import (
-    Evidence,
+from streaming.demo.databases.replica_evidence import (
     JournaledBatch,
     JournaledWrite,
     Key,
-    LostPacket,
     ReplicaEvidence,
-    Row,
     Typed,
 )
+from streaming.demo.replicas.collisions import INSERT_INSERT, UPDATE_DELETE, UPDATE_UPDATE
+from streaming.demo.verdict.evidence import Evidence, LostPacket, Row
 from streaming.demo.verdict.rule import rejected_by_journals
 
 QUOTA = 20
@@ -51,7 +49,7 @@ def check_evidence(evidence: Evidence) -> tuple[CheckedClaim, ...]:
     return tuple(CheckedClaim(claim, tuple(check(evidence))) for claim, check in checks.items())
 
 
-def same_files(evidence: Evidence) -> Iterator[str]:
+def same_rows(evidence: Evidence) -> Iterator[str]:
     """Every row of every replica that lives against the first one's, with types."""
     first, *others = evidence.survivors
     for other in others:
@@ -125,7 +123,7 @@ def _last_accepted(evidence: Evidence) -> dict[Key, Row]:
 
 
 def last_images(evidence: Evidence) -> Iterator[str]:
-    """The last accepted image of each row against the files."""
+    """The last accepted image of each row against the databases."""
     last = _last_accepted(evidence)
     for replica in evidence.survivors:
         for key in replica.rows.keys() - last.keys():
@@ -230,13 +228,13 @@ def _applied_at(evidence: Evidence, lost: LostPacket) -> tuple[JournaledBatch, .
 
 
 ALWAYS: dict[str, Check] = {
-    "the files hold the same rows": same_files,
+    "the databases hold the same rows": same_rows,
     "no database refused anything": nothing_refused,
     "every write is once in changelog or quarantine, and nothing else": each_write_once,
     "every write was judged as it was written": as_written,
     "every loser is once in conflicts, and nothing else": losers_recorded,
     "the losers are those that had not applied the row, by their own journals": losers_by_rule,
-    "the last accepted image of every row is the row in the files": last_images,
+    "the last accepted image of every row is the row in the databases": last_images,
 }
 """Claim -> its check, of every demonstration."""
 

@@ -4,93 +4,33 @@ No count is taken from the hub; every row of the changelog is checked against th
 """
 
 import json
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from checkpoints.query import records
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors import wire
-from connectors.sqlite import sql
-from connectors.sqlite.journal import entries as journal
 from connectors.sqlite.values.columns import stored
-from connectors.sqlite.values.spellings import Stored
 from streaming.config.sources.load import load
-from streaming.core.model.change import Change
-from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table
+from streaming.demo.databases.found import database_of
+from streaming.demo.databases.replica_evidence import (
+    JournaledWrite,
+    Key,
+    ReplicaEvidence,
+    Typed,
+    typed,
+)
+from streaming.demo.databases.sqlite_file import SqliteReplica
 from streaming.demo.folder import DemoFolder
 from streaming.demo.verdict.timing import DemoTiming, stored_timing
 
 Row = dict[str, Any]
 """A row of a Delta table."""
-
-Key = tuple[str, tuple[Stored, ...]]
-"""A table and the values of a key, as SQLite holds them."""
-
-Typed = tuple[tuple[str, Stored], ...]
-"""The values of a row, each with its type, so that 1, 1.0 and '1' are three."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournaledWrite:
-    """A change in a replica's own journal; `place` is its place there, `at_ms` its commit."""
-
-    change: Change
-    place: int
-    at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class JournaledBatch:
-    """A batch that was applied according to the replica's journal, at this place and time."""
-
-    place: int
-    at_ms: int
-    epoch: int
-    covers: int
-    hub_epoch: int
-    ruv: Ruv
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaEvidence:
-    """One SQLite file: its rows, its writes in commit order, and what it applied.
-
-    `past`: the file that the replica had before it was restored from a backup.
-    """
-
-    name: str
-    rid: int
-    rows: Mapping[Key, Typed]
-    writes: tuple[JournaledWrite, ...]
-    applied: tuple[JournaledBatch, ...]
-    refused: int
-    past: "ReplicaEvidence | None" = None
-
-    @property
-    def new_writes(self) -> tuple[JournaledWrite, ...]:
-        """Its writes since it was restored; all of them if it was not."""
-        known = {write.change.csn for write in self.past.writes} if self.past else set()
-        return tuple(write for write in self.writes if write.change.csn not in known)
-
-    @property
-    def all_writes(self) -> tuple[JournaledWrite, ...]:
-        """The writes of both files, each once."""
-        return (*(self.past.writes if self.past else ()), *self.new_writes)
-
-    @property
-    def lost_writes(self) -> tuple[JournaledWrite, ...]:
-        """The writes that its journal lacks since it was restored."""
-        known = {write.change.csn for write in self.writes}
-        past = self.past.writes if self.past else ()
-        return tuple(write for write in past if write.change.csn not in known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +160,6 @@ class Evidence:
         return typed(stored(values.get(column)) for column in self.tables[table].columns)
 
 
-def typed(values: Any) -> Typed:  # noqa: ANN401 any iterable of stored values
-    """Values with their types."""
-    return tuple((type(value).__name__, value) for value in values)
-
-
 def gather(folder: DemoFolder) -> Evidence:
     """Read everything that a demonstration left in its folder; HubError if it cannot be read."""
     config = load(folder.config)
@@ -260,8 +195,11 @@ def _lost_packet(folder: DemoFolder) -> LostPacket | None:
 def _with_past(
     folder: DemoFolder, name: str, rid: int, tables: Mapping[str, Table]
 ) -> ReplicaEvidence:
-    found, lost = _replica(folder.database(name), name, rid, tables), folder.lost(name)
-    return replace(found, past=_replica(lost, name, rid, tables)) if lost.exists() else found
+    found = database_of(folder, name, rid, tables).evidence(name, rid, tables)
+    lost = folder.lost(name)
+    if not lost.exists():
+        return found
+    return replace(found, past=SqliteReplica(lost).evidence(name, rid, tables))
 
 
 def _hellos(taken: list[Row]) -> dict[int, tuple[ReportedHello, ...]]:
@@ -271,49 +209,3 @@ def _hellos(taken: list[Row]) -> dict[int, tuple[ReportedHello, ...]]:
         epoch, covers, is_loss = hello["epoch"], hello["covers"], hello["lost"]
         found[row["rid"]].append(ReportedHello(row["hub_epoch"], at_ms, epoch, covers, is_loss))
     return {rid: tuple(of) for rid, of in found.items()}
-
-
-def _replica(database: Path, name: str, rid: int, tables: Mapping[str, Table]) -> ReplicaEvidence:
-    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as file:
-        return ReplicaEvidence(
-            name, rid, _rows(file, tables), _writes(file, rid), _applied(file), _refused(file)
-        )
-
-
-def _rows(file: sqlite3.Connection, tables: Mapping[str, Table]) -> dict[Key, Typed]:
-    rows = dict[Key, Typed]()
-    for name, table in tables.items():
-        columns = list(table.columns)
-        listed = ", ".join(map(sql.name, columns))
-        places = [columns.index(column) for column in table.key]
-        for row in file.execute(f"SELECT {listed} FROM {sql.name(name)}"):  # noqa: S608 quoted
-            rows[name, tuple(row[place] for place in places)] = typed(row)
-    return rows
-
-
-def _writes(file: sqlite3.Connection, rid: int) -> tuple[JournaledWrite, ...]:
-    """A change of a group commits with the group's last row."""
-    commits = dict(
-        file.execute("SELECT prim_csn, at FROM _slackwater_journal WHERE kind = 'commit'")
-    )
-    times = file.execute("SELECT id, at FROM _slackwater_journal WHERE kind = 'change' ORDER BY id")
-    return tuple(
-        JournaledWrite(change, place, commits.get(change.prim_csn, at_ms))
-        for change, (place, at_ms) in zip(journal.changes(file, rid), times, strict=True)
-    )
-
-
-def _applied(file: sqlite3.Connection) -> tuple[JournaledBatch, ...]:
-    rows = file.execute(
-        "SELECT id, at, epoch, covers, hub_epoch, ruv FROM _slackwater_journal"
-        " WHERE kind = 'applied' ORDER BY id"
-    )
-    return tuple(
-        JournaledBatch(place, at_ms, epoch, covers, hub_epoch, journal.ruv_of(ruv))
-        for place, at_ms, epoch, covers, hub_epoch, ruv in rows
-    )
-
-
-def _refused(file: sqlite3.Connection) -> int:
-    count = file.execute("SELECT count(*) FROM _slackwater_journal WHERE kind = 'refused'")
-    return int(count.fetchone()[0])

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from streaming.core.conflict.judge import Verdict
-from streaming.demo.verdict.evidence import Evidence, JournaledWrite, ReplicaEvidence
+from streaming.demo.databases.replica_evidence import JournaledWrite, ReplicaEvidence
+from streaming.demo.verdict.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)

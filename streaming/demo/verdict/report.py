@@ -11,9 +11,10 @@ from typing import Any
 
 from streaming.core.conflict.judge import Verdict
 from streaming.core.text.wording import as_count
+from streaming.demo.databases.replica_evidence import ReplicaEvidence
 from streaming.demo.replicas.collisions import UPDATE_UPDATE
 from streaming.demo.verdict.checks import KINDS, CheckedClaim, conflict_counts, winning_retries
-from streaming.demo.verdict.evidence import Evidence, ReplicaEvidence, Row
+from streaming.demo.verdict.evidence import Evidence, Row
 from streaming.demo.verdict.latency import ChangeLatency, latencies, percentile
 from streaming.terminal.output import write_line, write_pairs
 

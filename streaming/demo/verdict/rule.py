@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from streaming.demo.verdict.evidence import Evidence, JournaledWrite, ReplicaEvidence, ReportedHello
+from streaming.demo.databases.replica_evidence import JournaledWrite, ReplicaEvidence
+from streaming.demo.verdict.evidence import Evidence, ReportedHello
 
 
 def rejected_by_journals(evidence: Evidence) -> set[str]:

@@ -1,0 +1,1 @@
+"""The databases of a demonstration: files of SQLite, and servers of PostgreSQL."""
