@@ -12,18 +12,18 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from tests.harness import verdict
-from tests.harness.sent_items import sent_items
-from tests.harness.site import RunningHub, Site, site
-from tests.harness.sqlite_agents import (
+from tests.harness.agents_of_kinds import (
     agents,
     at_work,
     captures,
     create,
-    database,
     execute,
-    kill,
+    execute_each,
     rows,
 )
+from tests.harness.sent_items import sent_items
+from tests.harness.site import RunningHub, Site, site
+from tests.harness.sqlite_agents import database, kill
 
 LIMITS = {"chunk_items": 120, "resync_page_rows": 150}
 AWAY = "change_tracking: silent"
@@ -39,16 +39,23 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
+@pytest.fixture
+def one_of_kind(
+    tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None
+) -> Iterator[Site]:
+    """The same with c of any kind."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
+        for name in "ab":
+            create(made, name)
+        create(made, "c", server=server)
+        yield made
+
+
 def write(at: Site, name: str, keys: Iterable[int], value: str) -> None:
     """Write rows as any client would, some hundred in a transaction."""
     values = [(f"{key:05}", value) for key in keys]
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
-        for begin in range(0, len(values), 500):
-            with client:
-                client.executemany(
-                    "INSERT INTO t VALUES (?, ?) ON CONFLICT DO UPDATE SET v = excluded.v",
-                    values[begin : begin + 500],
-                )
+    statement = "INSERT INTO t VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v"
+    execute_each(at, name, statement, values)
 
 
 def delete(at: Site, name: str, first: int, end: int) -> None:
@@ -110,9 +117,10 @@ def check(at: Site) -> None:
 
 
 def test_who_was_away_gets_each_row_once(
-    three: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    one_of_kind: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many rows that were written several times, while the others see each other's."""
+    three = one_of_kind
     monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
     with three.running(spark) as hub, agents(three, "ab"), at_work(three, "c") as gone:
         hub.waits_for(lambda: captures(three, "c"), "c is captured")

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from tests.e2e.test_consumers_away import are_equal, check, comes_to, resync_of
+from tests.harness.agents_of_kinds import agents, at_work, create, execute, rows
 from tests.harness.commits import last_commit
 from tests.harness.hub_process import HubProcess
 from tests.harness.site import RunningHub, Site, site
-from tests.harness.sqlite_agents import agents, at_work, create, database, execute, kill, rows
+from tests.harness.sqlite_agents import database, kill
 
 pytestmark = pytest.mark.more
 
@@ -28,13 +29,16 @@ def count(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def three(tmp_path: Path, broker: Broker, topic_prefix: str, count: int) -> Iterator[Site]:
-    """A hub with three replicas; the database of a has rows, those of b and c are empty."""
+def three(
+    tmp_path: Path, broker: Broker, topic_prefix: str, count: int, server: str | None
+) -> Iterator[Site]:
+    """A hub with three replicas; that of a has rows, b's and c's are empty; c is of any kind."""
     page = count // PAGES
     limits = {"chunk_items": page // 3, "resync_page_rows": page, "resync_pages": 2}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
-        for name in "abc":
+        for name in "ab":
             create(made, name)
+        create(made, "c", server=server)
         with closing(sqlite3.connect(database(made, "a"))) as client, client:
             values = ((f"{number:06}", f"of a {number}") for number in range(count))
             client.executemany("INSERT INTO t VALUES (?, ?)", values)

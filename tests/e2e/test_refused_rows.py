@@ -8,20 +8,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
+from tests.harness.agents_of_kinds import agents, create, execute, rows
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, execute, rows
 
 CREATE = "CREATE TABLE t (k TEXT NOT NULL PRIMARY KEY, v TEXT UNIQUE)"
 EMAIL = "ann@example.org"
 
 
 @pytest.fixture
-def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas, in whose tables `v` is unique."""
+def three(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with three replicas, in whose tables `v` is unique; b is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
-        for name in "abc":
+        for name in "ac":
             create(made, name, CREATE)
+        create(made, "b", CREATE, server)
         yield made
 
 

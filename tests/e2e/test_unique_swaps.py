@@ -8,19 +8,19 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from tests.e2e.test_refused_rows import CREATE, insert, is_level, refused, wait_for_rows
+from tests.harness.agents_of_kinds import agents, create, execute
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, execute
 
 BEFORE = {"1": "a", "2": "b", "3": "x", "4": "y", "5": "z", "6": "gone"}
 AFTER = {"1": "b", "2": "a", "3": "y", "4": "z", "5": "x", "0": "gone"}
 
 
 @pytest.fixture
-def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas, in whose tables `v` is unique."""
+def two(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with two replicas, in whose tables `v` is unique; b is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
-        for name in "ab":
-            create(made, name, CREATE)
+        create(made, "a", CREATE)
+        create(made, "b", CREATE, server)
         yield made
 
 

@@ -37,7 +37,7 @@ def rows(at: Site, name: str) -> dict[str, str]:
 
 
 def agent(
-    at: Site, name: str, file: Path | None = None, *arguments: str
+    at: Site, name: str, file: Path | str | None = None, *arguments: str
 ) -> "subprocess.Popen[str]":
     """Start a replica's agent; `file`: on another one than its own."""
     return subprocess.Popen(
