@@ -13,8 +13,9 @@ from psycopg.pq import TransactionStatus
 
 from connectors.agent.applying import advanced, check_known, lacking
 from connectors.agent.contract import AppliedBatch, SavedRow, StoreBusyError
+from connectors.agent.each_item import EachItem
 from connectors.postgres.apply import uncarried
-from connectors.postgres.apply.each_item import EachItem, code_of
+from connectors.postgres.apply.each_item import PostgresRows, code_of
 from connectors.postgres.apply.fast import runs_of
 from connectors.postgres.apply.lock_wait import WAIT_MS, LockWait
 from connectors.postgres.apply.rows import RowWriter
@@ -145,7 +146,12 @@ class BatchTransaction:
         return {}
 
     def _write_each(self, items: Sequence[Item]) -> dict[int, Refused]:
-        return EachItem(self.session, self.writers, self.batch.hub_epoch, items).write()
+        rows = PostgresRows(self.session, self.writers, items)
+
+        def execute(statement: str) -> None:
+            self.session.execute(statement.encode())
+
+        return EachItem(rows, execute, self.batch.hub_epoch, items).write(range(len(items)))
 
     def _end(
         self,

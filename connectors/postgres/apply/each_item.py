@@ -1,16 +1,17 @@
-"""Writes a batch item by item where the database refuses some: the others are not held up.
+"""The rows of a batch that is written item by item (connectors/agent/each_item.py), in PostgreSQL.
 
-An item that is refused is tried again behind the others, which may have removed its cause. One that
-wants a unique value is then written with the rows of the batch that are in its way, and those in
-theirs: they are deleted and inserted again whole, which nothing acts on in the role `replica`.
+A row that is in the way of another is deleted and inserted again whole, which nothing acts on in
+the role `replica`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 
-from connectors.agent.applying import NO_CSN, RowName, UnknownTableError, Way, last_of_rows
+from connectors.agent.applying import UnknownTableError
+from connectors.agent.each_item import Refusal
 from connectors.postgres.apply.fast import run_of, writer_of
 from connectors.postgres.apply.rows import RowTexts, RowWriter
 from connectors.postgres.errors import error_text, refusal_code
@@ -27,8 +28,8 @@ def code_of(error: Exception) -> str | None:
 
 
 @dataclass(slots=True)
-class EachItem:
-    """A batch within its transaction; `refused`: place -> why an item is not applied.
+class PostgresRows:
+    """The rows of a batch, written in a session within its transaction (ItemRows).
 
     `indexes`: place -> the unique index for which it was refused. `taken`: place -> the row that
     was taken out of the way of others; None: there was none.
@@ -36,103 +37,56 @@ class EachItem:
 
     session: Session
     writers: Mapping[str, RowWriter]
-    hub_epoch: int
     items: Sequence[Item]
-    refused: dict[int, Refused] = field(default_factory=dict)
     indexes: dict[int, str] = field(default_factory=dict)
     taken: dict[int, dict[str, str | None] | None] = field(default_factory=dict)
 
-    def write(self) -> dict[int, Refused]:
-        """Write the items; what is refused, by place."""
-        self._write(range(len(self.items)))
-        is_better = True
-        while is_better and self.refused:
-            is_better = self._write(last_of_rows(self.items, self.refused))
-            is_better |= self._write_with_others(last_of_rows(self.items, self.refused))
-        return self.refused
-
-    def _write(self, places: Iterable[int]) -> bool:
-        """Write these items, each by itself; return whether one was written."""
-        failed = [self._try(place, self._write_one) for place in places]
-        return not all(failed)
-
-    def _write_with_others(self, places: Iterable[int]) -> bool:
-        """Write those of these rows whose way can be made free; return whether some were."""
-        stuck = [place for place in places if self.refused[place].code == "unique"]
-        by_row = {(self.items[p].table, self.items[p].key): p for p in stuck}
-        closed = set[int]()
-        for place in stuck:
-            if place in self.refused and place not in closed:
-                self._write_in_its_way(place, Way(by_row, closed, {place: None}, [place]))
-        return any(place not in self.refused for place in stuck)
-
-    def _write_in_its_way(self, root: int, way: Way) -> None:
-        """Write a row and all that is in its way, or nothing."""
-        self.session.execute("SAVEPOINT way")
-        before, self.taken = dict(self.refused), {}
-        self._try(root, self._take_out)
-        while way.waiting:
-            place = way.waiting[-1]
-            if not self._try(place, self._put_in):
-                way.waiting.remove(place)
-                continue
-            others = way.others(place, self._keys_in_way(place))
-            refused = [other for other in others if self._try(other, self._take_out)]
-            if refused or not others:
-                way.close(place)
-                self.session.execute("ROLLBACK TO way")
-                self.refused = before
-                break
-        self.session.execute("RELEASE way")
-
-    def _write_one(self, place: int) -> None:
+    def write(self, place: int) -> None:
+        """Write or delete the row of this item."""
         run_of(self.writers, self.items[place]).write(self.session, is_careful=True)
 
-    def _take_out(self, place: int) -> None:
+    def take_out(self, place: int) -> None:
+        """Take its row out of the way of others, if there is one."""
+        self.taken.pop(place, None)
         item = self.items[place]
         writer = writer_of(self.writers, item)
         self.taken[place] = writer.take_out(self.session, writer.key(item.key))
 
-    def _put_in(self, place: int) -> None:
+    def put_in(self, place: int) -> None:
+        """Write its row, which may have been taken out."""
         item = self.items[place]
         if item.after is None or self.taken.get(place) is None:
-            self._write_one(place)
+            self.write(place)
         else:
             writer_of(self.writers, item).insert(self.session, self._row(place))
+
+    def keys_in_way(self, place: int, refused: Refused) -> set[str]:
+        """The keys of the rows that hold a unique value that its row wants; empty: not known."""
+        writer = writer_of(self.writers, self.items[place])
+        del refused
+        return writer.keys_in_way(self.session, self._row(place), self.indexes.get(place, ""))
+
+    @contextmanager
+    def moving(self, tables: set[str]) -> Iterator[None]:
+        """Nothing is to be prepared for that."""
+        del tables
+        yield
+
+    def refusal(self, place: int, error: Exception) -> Refusal | None:
+        """Why the database refuses its row; None: it is the database that failed."""
+        if not isinstance(error, psycopg.Error | WireError) or (code := code_of(error)) is None:
+            return None
+        if isinstance(error, psycopg.Error):
+            self.indexes[place] = error.diag.constraint_name or ""
+            return Refusal(code, error_text(error))
+        return Refusal(code, str(error))
+
+    def check_goes_on(self, refused: Refused, place: int, error: Exception) -> None:
+        """Raise the error if it is that of a truncate, which cannot be refused."""
+        if self.items[place].is_of_table and refused.table in self.writers:
+            raise error
 
     def _row(self, place: int) -> RowTexts:
         """The row as it will stand."""
         item = self.items[place]
         return {**(self.taken.get(place) or {}), **writer_of(self.writers, item).values(item)}
-
-    def _keys_in_way(self, place: int) -> set[RowName] | None:
-        """The rows that hold a unique value that this one wants; None: it is not known."""
-        item = self.items[place]
-        if self.refused[place].code != "unique":
-            return set()
-        writer = writer_of(self.writers, item)
-        keys = writer.keys_in_way(self.session, self._row(place), self.indexes.get(place, ""))
-        return {(item.table, key) for key in keys} or None
-
-    def _try(self, place: int, act: Callable[[int], None]) -> bool:
-        """Do something with an item's row; return whether the database refused it."""
-        item = self.items[place]
-        self.session.execute("SAVEPOINT item")
-        try:
-            act(place)
-        except (psycopg.Error, WireError) as error:
-            code = code_of(error)
-            is_truncate = item.is_of_table and item.table in self.writers
-            if code is None or is_truncate:
-                raise
-            self.session.execute("ROLLBACK TO item")
-            self.session.execute("RELEASE item")
-            text = error_text(error) if isinstance(error, psycopg.Error) else str(error)
-            csn = item.csn or NO_CSN
-            self.refused[place] = Refused(self.hub_epoch, csn, item.table, item.key, code, text)
-            if isinstance(error, psycopg.Error):
-                self.indexes[place] = error.diag.constraint_name or ""
-            return True
-        self.session.execute("RELEASE item")
-        self.refused.pop(place, None)
-        return False

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from connectors.agent.applying import advanced, check_known, lacking
 from connectors.agent.contract import AppliedBatch
+from connectors.agent.each_item import EachItem
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.each_item import (
-    EachItem,
+    SqliteRows,
     StartAgainError,
     refusal_code,
     writer_of,
@@ -67,7 +68,7 @@ def apply_batch(
             refused: dict[int, Refused] | None = None
             try:
                 if is_careful:
-                    refused = EachItem(connection, writers, batch.hub_epoch, items, ended).write()
+                    refused = _write_each(connection, writers, batch.hub_epoch, items, ended)
                 else:
                     refused = _write_all(connection, writers, items)
             except StartAgainError as error:
@@ -111,6 +112,20 @@ def _write_all(
                 raise
             return None
     return {}
+
+
+def _write_each(
+    connection: sqlite3.Connection,
+    writers: Mapping[str, RowWriter],
+    hub_epoch: int,
+    items: Sequence[Item],
+    ended: Mapping[int, Refused],
+) -> dict[int, Refused]:
+    """Write the items that ended no earlier transaction; what is refused, by place."""
+    rows = SqliteRows(connection, writers, items)
+    places = [place for place in range(len(items)) if place not in ended]
+    each = EachItem(rows, connection.execute, hub_epoch, items)
+    return each.write(places) | dict(ended)
 
 
 def _end(

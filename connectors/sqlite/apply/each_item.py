@@ -1,18 +1,12 @@
-"""Writes a batch item by item where the database refuses some: the others are not held up.
-
-An item that is refused is tried again behind the others, which may have removed its cause: of rows
-that were written several times while the replica was away, only the last write is sent. One that
-wants a unique value is then written with the rows of the batch that are in its way, and those in
-theirs. So a row is refused only if it cannot stand with all of these behind it; of
-two rows of the batch that cannot both stand, the one that could be written later in this order.
-"""
+"""The rows of a batch that is written item by item (connectors/agent/each_item.py), in SQLite."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from connectors.agent.applying import NO_CSN, RowName, UnknownTableError, Way, last_of_rows
+from connectors.agent.applying import UnknownTableError
+from connectors.agent.each_item import Refusal
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
@@ -76,47 +70,33 @@ def writer_of(writers: Mapping[str, RowWriter], item: Item) -> RowWriter:
     return writer
 
 
-@dataclass(slots=True)
-class EachItem:
-    """A batch within its transaction; `refused`: place -> why an item is not applied.
-
-    `ended`: the places that ended an earlier transaction, which are not tried.
-    """
+@dataclass(frozen=True, slots=True)
+class SqliteRows:
+    """The rows of a batch, written by an open connection within its transaction (ItemRows)."""
 
     connection: sqlite3.Connection
     writers: Mapping[str, RowWriter]
-    hub_epoch: int
     items: Sequence[Item]
-    ended: Mapping[int, Refused]
-    refused: dict[int, Refused] = field(default_factory=dict)
 
-    def write(self) -> dict[int, Refused]:
-        """Write the items; what is refused, by place."""
-        self._write([place for place in range(len(self.items)) if place not in self.ended])
-        is_better = True
-        while is_better and self.refused:
-            is_better = self._write(last_of_rows(self.items, self.refused))
-            is_better |= self._write_with_others(last_of_rows(self.items, self.refused))
-        return self.refused | dict(self.ended)
+    def write(self, place: int) -> None:
+        """Write or delete the row of this item."""
+        self._writer(place).write(self.connection, self.items[place])
 
-    def _write(self, places: Iterable[int]) -> bool:
-        """Write these items, each by itself; return whether one was written."""
-        failed = [self._try(place, RowWriter.write) for place in places]
-        return not all(failed)
+    def take_out(self, place: int) -> None:
+        """Take its row out of the way of others, if there is one."""
+        self._writer(place).take_out(self.connection, self.items[place])
 
-    def _write_with_others(self, places: Iterable[int]) -> bool:
-        """Write those of these rows whose way can be made free; return whether some were."""
-        stuck = [place for place in places if self.refused[place].code == "unique"]
-        by_row = {(self.items[p].table, self.items[p].key): p for p in stuck}
-        closed = set[int]()
-        with self._displaced_rows({self.items[place].table for place in stuck}):
-            for place in stuck:
-                if place in self.refused and place not in closed:
-                    self._write_in_its_way(place, Way(by_row, closed, {place: None}, [place]))
-        return any(place not in self.refused for place in stuck)
+    def put_in(self, place: int) -> None:
+        """Write its row, which may have been taken out."""
+        self._writer(place).put_in(self.connection, self.items[place])
+
+    def keys_in_way(self, place: int, refused: Refused) -> set[str]:
+        """The keys of the rows that hold a unique value that its row wants; empty: not known."""
+        return self._writer(place).in_way(self.connection, self.items[place], refused.text)
 
     @contextmanager
-    def _displaced_rows(self, tables: Iterable[str]) -> Iterator[None]:
+    def moving(self, tables: set[str]) -> Iterator[None]:
+        """Within it rows of these tables are taken out and put in."""
         opened = [self.writers[table].taken for table in sorted(tables)]
         for taken in opened:
             taken.open(self.connection)
@@ -124,54 +104,18 @@ class EachItem:
         for taken in opened:
             taken.close(self.connection)
 
-    def _write_in_its_way(self, root: int, way: Way) -> None:
-        """Write a row and all that is in its way, or nothing."""
-        self.connection.execute("SAVEPOINT way")
-        before = dict(self.refused)
-        self._try(root, RowWriter.take_out)
-        while way.waiting:
-            place = way.waiting[-1]
-            if not self._try(place, RowWriter.put_in):
-                way.waiting.remove(place)
-                continue
-            others = way.others(place, self._keys_in_way(place))
-            refused = [other for other in others if self._try(other, RowWriter.take_out)]
-            if refused or not others:
-                way.close(place)
-                self.connection.execute("ROLLBACK TO way")
-                self.refused = before
-                break
-        self.connection.execute("RELEASE way")
+    def refusal(self, place: int, error: Exception) -> Refusal | None:
+        """Why the database refuses its row; None: it is the database that failed."""
+        del place
+        is_known = isinstance(error, sqlite3.Error | OverflowError | WireError)
+        code = refusal_code(error) if is_known else None
+        return None if code is None else Refusal(code, str(error))
 
-    def _keys_in_way(self, place: int) -> set[RowName] | None:
-        """The rows that hold a unique value that this one wants; None: it is not known."""
-        item, refusal = self.items[place], self.refused[place]
-        if refusal.code != "unique":
-            return set()
-        keys = self.writers[item.table].in_way(self.connection, item, refusal.text)
-        return {(item.table, key) for key in keys} or None
+    def check_goes_on(self, refused: Refused, place: int, error: Exception) -> None:
+        """StartAgainError: it is a truncate, or its refusal has ended the transaction."""
+        is_truncate = self.items[place].is_of_table and refused.table in self.writers
+        if is_truncate or not self.connection.in_transaction:
+            raise StartAgainError(place, refused) from error
 
-    def _try(
-        self, place: int, act: Callable[[RowWriter, sqlite3.Connection, Item], object]
-    ) -> bool:
-        """Do something with an item's row; return whether the database refused it."""
-        item = self.items[place]
-        self.connection.execute("SAVEPOINT item")
-        try:
-            act(writer_of(self.writers, item), self.connection, item)
-        except (sqlite3.Error, OverflowError, WireError) as error:
-            code = refusal_code(error)
-            if code is None:
-                raise
-            csn = item.csn or NO_CSN
-            refusal = Refused(self.hub_epoch, csn, item.table, item.key, code, str(error))
-            is_truncate = item.is_of_table and item.table in self.writers
-            if is_truncate or not self.connection.in_transaction:
-                raise StartAgainError(place, refusal) from error
-            self.connection.execute("ROLLBACK TO item")
-            self.connection.execute("RELEASE item")
-            self.refused[place] = refusal
-            return True
-        self.connection.execute("RELEASE item")
-        self.refused.pop(place, None)
-        return False
+    def _writer(self, place: int) -> RowWriter:
+        return writer_of(self.writers, self.items[place])
