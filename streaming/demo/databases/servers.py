@@ -122,6 +122,7 @@ def _make(place: Path, password: str) -> None:
         start_new_session=True,
         user=owner,
         group=owner,
+        extra_groups=None if owner is None else (),
     )
     given.unlink()
     if done.returncode:
