@@ -42,7 +42,7 @@ from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.lsn import parse_lsn
 from connectors.postgres.log.numbering import further, is_overtaken, parse_numbering
 from connectors.postgres.log.opening import OpenedDatabase, look_at_tables, open_database
-from connectors.postgres.log.reader import LogReader
+from connectors.postgres.log.reader import LogReader, is_idle_due
 from connectors.postgres.messages import EpochMessage, emit
 from connectors.postgres.schema import database_schema
 from connectors.postgres.sql import Session
@@ -56,10 +56,6 @@ SCHEMA_S = 60.0
 """So often the declarations are read that are published for people, and that nothing rests on."""
 KEPT_S = 10.0
 """So often it is looked up which rows are in this database only, and how much log is kept."""
-IDLE_S, IDLE_BYTES = (10.0, 60.0), (1_000_000, 64_000)
-"""An idle checkpoint is stored after so long, if so many bytes of log can be forgotten by it.
-
-It is a commit, which makes log again, so the second pair does not go on for ever."""
 
 
 @contextmanager
@@ -277,10 +273,7 @@ class PostgresStore:
         """Let the server forget what nobody has to publish: what others write, and own applies."""
         silent_s, passed = time.monotonic() - self.stored_at_s, self.reader.stream.decoded
         held = passed - self.journal.checkpoint.lsn
-        if any(
-            silent_s >= after and held >= least
-            for after, least in zip(IDLE_S, IDLE_BYTES, strict=True)
-        ):
+        if is_idle_due(silent_s, held):
             self.journal.pass_idle(passed)
             self._store_checkpoint()
 

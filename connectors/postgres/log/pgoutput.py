@@ -223,11 +223,6 @@ class _Reader:
             raise ValueError(f"a value of kind {kind!r} was not asked for")
         return None if kind == "n" else UNCHANGED
 
-    @property
-    def is_at_end(self) -> bool:
-        """Return whether nothing is left."""
-        return self.at == len(self.data)
-
 
 _BYTE, _SIZE, _COUNT, _OID = (struct.Struct(f"!{form}") for form in ("B", "i", "H", "I"))
 _BEGIN, _COMMIT, _LSN = struct.Struct("!QqI"), struct.Struct("!BQQq"), struct.Struct("!Q")

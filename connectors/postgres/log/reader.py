@@ -14,6 +14,20 @@ CATCH_UP_S = 0.05
 RETRIES, RETRY_S = 100, 0.05
 """How often a slot is tried again whose backend before has not ended yet."""
 
+IDLE_S, IDLE_BYTES = (10.0, 60.0), (1_000_000, 64_000)
+"""An idle checkpoint is stored after so long, if so many bytes of log can be forgotten by it.
+
+It is a commit, which makes log again, so the second pair does not go on for ever."""
+
+
+def is_idle_due(silent_s: float, held_bytes: int) -> bool:
+    """Return whether a checkpoint is to be stored when nothing waits.
+
+    `silent_s`: since the last one; `held_bytes`: of log that it lets the server forget.
+    """
+    pairs = zip(IDLE_S, IDLE_BYTES, strict=True)
+    return any(silent_s >= after_s and held_bytes >= least for after_s, least in pairs)
+
 
 @dataclass(slots=True)
 class LogReader:
