@@ -22,10 +22,13 @@ FULL = "f"
 ColumnForms = Mapping[str, str]
 """Column -> its type: the oid, and the modifier where another one rewrites values."""
 
+ColumnPlaces = Mapping[str, int]
+"""Column -> its number in the table; one that is dropped and made again has another."""
+
 _QUERY = """SELECT c.oid::bigint, c.relname, c.relreplident::text,
   EXISTS (SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
     WHERE r.prrelid = c.oid AND p.pubname = %s),
-  (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod))
+  (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod, a.attnum))
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
   ARRAY(SELECT t.tgname::text FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
     AND t.tgenabled IN ('A', 'R') ORDER BY t.tgname)
@@ -54,15 +57,22 @@ class CapturedTable:
     identity: str
     is_published: bool
     columns: ColumnForms
+    places: ColumnPlaces
     acting: tuple[str, ...] = ()
+
+    def known_as(self, table: Table) -> "KnownTable":
+        """What the agent stores of it."""
+        forms = {one: self.columns[one] for one in table.columns}
+        return KnownTable(self.oid, forms, {one: self.places[one] for one in table.columns})
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTable:
-    """A table as the agent read it last; `columns`: those that were replicated."""
+    """A table as the agent read it last; `columns`, `places`: of those that were replicated."""
 
     oid: int
     columns: ColumnForms
+    places: ColumnPlaces
 
 
 def form_of(type_oid: int, modifier: int) -> str:
@@ -96,7 +106,8 @@ def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTa
             name,
             identity,
             is_published,
-            {column: form_of(*form) for column, form in (columns or {}).items()},
+            {column: form_of(*form[:2]) for column, form in (columns or {}).items()},
+            {column: form[2] for column, form in (columns or {}).items()},
             tuple(acting),
         )
         for oid, name, identity, is_published, columns, acting in rows
@@ -104,12 +115,12 @@ def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTa
 
 
 def check_captured(
-    table: Table, relation: str, forms: ColumnForms, found: CapturedTable | None
+    table: Table, relation: str, then: KnownTable | None, found: CapturedTable | None
 ) -> None:
     """Raise if the log does not have all changes of a table as the agent reads them.
 
-    `relation`, `forms`: of the table when the agent started. StateError: start it again when that
-    is done which the text says. ConfigError: the configuration must follow.
+    `relation`, `then`: the table when the agent started; None: it starts. StateError: start it
+    again when that is done which the text says. ConfigError: the configuration must follow.
     """
     name = table.name
     if found is None or not found.is_published:
@@ -128,13 +139,8 @@ def check_captured(
             f"table {name} has no column {', '.join(gone)} any more: it was dropped or renamed;"
             " take it out of the configuration, or name it there as it is now"
         )
-    other = [column for column in table.columns if forms.get(column) != found.columns[column]]
-    if other:
-        raise StateError(
-            f"column {', '.join(other)} of table {name} has another type now, and its values were"
-            " rewritten without a word in the log: configure its type, then start the agent again,"
-            " which tells the rows of the table"
-        )
+    if then is not None:
+        _check_same(table, then, found)
     if found.identity != FULL:
         raise StateError(
             f"the log no longer has the rows of table {name} as they were before a change: ALTER"
@@ -145,6 +151,25 @@ def check_captured(
             f"trigger {found.acting[0]} of table {name} fires on what the agent applies, and its"
             f" writes would reach no other replica: ALTER TABLE {name} ENABLE TRIGGER"
             f" {found.acting[0]}, or drop it; then start the agent again"
+        )
+
+
+def _check_same(table: Table, then: KnownTable, found: CapturedTable) -> None:
+    """StateError: values were changed without a word in the log."""
+    other = [one for one in table.columns if then.columns[one] != found.columns[one]]
+    if other:
+        raise StateError(
+            f"column {', '.join(other)} of table {table.name} has another type now, so its values"
+            " may have been rewritten without a word in the log: if the configuration has another"
+            " type for it, correct that; then start the agent again, which tells the rows of the"
+            " table"
+        )
+    again = [one for one in table.columns if then.places[one] != found.places[one]]
+    if again:
+        raise StateError(
+            f"column {', '.join(again)} of table {table.name} was dropped and made again, and the"
+            " log has no word of what is in it now: start the agent again, which tells the rows of"
+            " the table"
         )
 
 
@@ -167,12 +192,22 @@ def to_tell(
             ]
             if other and not names:
                 yield name, f"column {', '.join(other)} had another type"
+            places = [
+                c for c in now.columns if before.places.get(c, now.places[c]) != now.places[c]
+            ]
+            if places and not (names or other):
+                yield name, f"column {', '.join(places)} was dropped and made again"
 
 
 def read_known(session: Session) -> dict[str, KnownTable]:
     """The tables as they were stored, by their names; empty: nothing was read yet."""
     rows = session.execute('SELECT "table", oid, columns FROM slackwater.captured').fetchall()
-    return {name: KnownTable(oid, orjson.loads(columns)) for name, oid, columns in rows}
+    return {name: _known(oid, orjson.loads(columns)) for name, oid, columns in rows}
+
+
+def _known(oid: int, columns: Mapping[str, tuple[str, int]]) -> KnownTable:
+    forms = {name: form for name, (form, _) in columns.items()}
+    return KnownTable(oid, forms, {name: place for name, (_, place) in columns.items()})
 
 
 def write_known(session: Session, tables: Mapping[str, KnownTable]) -> None:
@@ -181,5 +216,5 @@ def write_known(session: Session, tables: Mapping[str, KnownTable]) -> None:
     for name, one in tables.items():
         session.execute(
             'INSERT INTO slackwater.captured ("table", oid, columns) VALUES (%s, %s, %s)',
-            (name, one.oid, json_text(dict(one.columns))),
+            (name, one.oid, json_text({c: [f, one.places[c]] for c, f in one.columns.items()})),
         )

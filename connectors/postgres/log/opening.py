@@ -10,6 +10,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import psycopg
+
+from connectors.agent.contract import StoreBusyError
 from connectors.postgres import snapshot
 from connectors.postgres.apply.rows import RowWriter, writers
 from connectors.postgres.check.table_faults import check_tables
@@ -86,7 +89,7 @@ def open_database(
     state = read_log_state(session, name)
     if not state.has_origin:
         session.execute("SELECT pg_replication_origin_create(%s)", (name,))
-    session.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
+    _take_origin(session, name)
     stored = read_position(session)
     gap = gap_of(state, capture, name, session.info.dbname)
     known = tuple(tables)
@@ -100,6 +103,17 @@ def open_database(
         for table, one in now.items()
     }
     return OpenedDatabase(name, capture, stored, known_writers, now, forms)
+
+
+def _take_origin(session: Session, name: str) -> None:
+    """Have the origin for this session; StoreBusyError: another one has it."""
+    try:
+        session.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
+    except psycopg.errors.ObjectInUse as error:
+        raise StoreBusyError(
+            "another agent works on this database, or its server still has the connection of one"
+            f" that died ({error.diag.message_primary}): stop the other one, or wait"
+        ) from error
 
 
 def look_at_tables(
@@ -116,10 +130,9 @@ def look_at_tables(
     for name, writer in writers_.items():
         oid, table = writer.server.oid, writer.table
         captured = found.get(oid)
-        columns = {} if captured is None else captured.columns
-        forms = columns if then is None else then[name].columns
-        check_captured(table, writer.server.relation, forms, captured)
-        now[name] = KnownTable(oid, {one: columns[one] for one in table.columns})
+        check_captured(table, writer.server.relation, then[name] if then else None, captured)
+        assert captured is not None  # noqa: S101 it was checked
+        now[name] = captured.known_as(table)
     return now
 
 

@@ -38,6 +38,11 @@ def told(store: ReplicaStore) -> list[str]:
         ("ALTER TABLE items RENAME COLUMN price TO cost", ConfigError, "no column price any more"),
         ("ALTER TABLE items ALTER price TYPE text", StateError, "column price of table items has"),
         ("ALTER TABLE items ALTER price TYPE numeric(9,4)", StateError, "has another type now"),
+        (
+            "ALTER TABLE items DROP COLUMN price; ALTER TABLE items ADD COLUMN price numeric",
+            StateError,
+            "column price of table items was dropped and made again",
+        ),
         ("ALTER TABLE items RENAME TO goods", ConfigError, "items is named goods now"),
         ("ALTER TABLE items REPLICA IDENTITY DEFAULT", StateError, "REPLICA IDENTITY FULL; then"),
         ("ALTER PUBLICATION slackwater DROP TABLE items", StateError, "is not in publication"),
@@ -165,3 +170,24 @@ def test_a_column_of_another_type_is_told_again(
         '{"id":"1","name":"a","price":"1.5000"}',
         '{"id":"2","name":"b","price":"2.5000"}',
     ]
+
+
+def test_a_column_that_was_made_again_is_told_again(
+    attached: PostgresDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its values are gone, and the log has no word of that, though nobody was there to look."""
+    opened(attached)
+    attached.write(
+        "INSERT INTO items VALUES (1, 'a', 1.50)",
+        "ALTER TABLE items DROP COLUMN price",
+        "ALTER TABLE items ADD COLUMN price numeric",
+    )
+
+    with caplog.at_level(logging.WARNING):
+        store = attached.store()
+
+    assert "column price was dropped and made again; its rows are told again" in caplog.text
+    store.start_session("s2", None, lost=False)
+    assert told(store) == ['{"id":"1"}']
+    records = [one for one in journalled(store) if isinstance(one, Change)]
+    assert records[-1].after == '{"id":"1","name":"a","price":null}'
