@@ -117,7 +117,7 @@ def _make(place: Path, password: str) -> None:
         command,
         cwd=place,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         start_new_session=True,
         user=owner,
