@@ -25,6 +25,7 @@ NAMES = HUBS | AGENTS
 NOT_SHOWN = {
     CERTIFICATE_EXPIRY.name,
     GENERATION.name,
+    "slackwater_agent_log_room_bytes",
     "slackwater_agent_outbox_bytes",
     "slackwater_agent_outbox_records",
 }

@@ -228,6 +228,10 @@ def paused_and_resynced(watch: LevelWatch) -> None:
     assert told(at, "pause", "b") == 0
     watch.awaits(lambda found: found.resyncs and not found.level, "b is away")
     execute(at, "a", "UPDATE t SET v = 'while b was away'")
+    published = partial(at.ends.read, at.replicas["a"].changes)
+    wait_until(
+        lambda: b"while b was away" in b"".join(v for _, v in published()), lambda: "it is there"
+    )
     assert told(at, "resync", "b") == 0
     watch.awaits_yes()
     assert {*rows(at, "b").values()} == {"while b was away"}

@@ -91,5 +91,5 @@ def watched(at: Site, names: str) -> Iterator[LevelWatch]:
         finally:
             watch.stopped.set()
     watching.result()
-    assert watch.lies == []
+    assert watch.lies == [], f"level, and these files: {watch.lies[0]}"
     assert watch.yes < watch.answers
