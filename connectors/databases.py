@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from connectors.agent.attaching import InstallPlan, ReplicaKey
+from connectors.agent.attaching import InstallPlan, ReplicaPlace
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows, SavedImage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.database_kinds import ALIASES, KINDS
@@ -67,12 +67,12 @@ class DatabaseKind(Protocol):
         """The [[tables]] of a configuration for it."""
 
     def attach_plan(
-        self, place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+        self, place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
     ) -> InstallPlan:
         """What makes it a replica before its agent runs; nothing is changed."""
 
     def attach(
-        self, place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+        self, place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
     ) -> list[str]:
         """Do the steps that are not done; which these were."""
 

@@ -7,6 +7,7 @@ unique value is then written with the rows of the batch that are in its way, and
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from streaming.core.delivery.consumer import ApplyBatch
 from streaming.core.model.change import Op
@@ -36,6 +37,18 @@ _OPS: Mapping[ItemType, frozenset[str]] = {
 
 class UnknownTableError(WireError):
     """The table is not in the agent's settings."""
+
+
+W = TypeVar("W")
+"""What writes the rows of a table of a database."""
+
+
+def writer_of(writers: Mapping[str, W], item: Item) -> W:
+    """The writer of the item's table; UnknownTableError: it is not configured."""
+    writer = writers.get(item.table)
+    if writer is None:
+        raise UnknownTableError(f"table {item.table} is not configured here")
+    return writer
 
 
 def check_known(batch: ApplyBatch) -> None:

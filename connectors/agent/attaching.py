@@ -6,7 +6,7 @@ from typing import NamedTuple
 from connectors.agent.found import CheckedPoint
 
 
-class ReplicaKey(NamedTuple):
+class ReplicaPlace(NamedTuple):
     """A replica as the configuration has it: the `place`-th of so many, from 1 on."""
 
     name: str

@@ -16,7 +16,7 @@ from connectors.agent.applying import NO_CSN, RowName, Way, last_of_rows
 from streaming.core.records.record import Item, Refused
 
 
-class Refusal(NamedTuple):
+class DatabaseRefusal(NamedTuple):
     """The code of a refusal, and what the database says."""
 
     code: str
@@ -44,7 +44,7 @@ class ItemRows(Protocol):
     def moving(self, tables: set[str]) -> AbstractContextManager[None]:
         """Within it rows of these tables are taken out and put in."""
 
-    def refusal(self, place: int, error: Exception) -> Refusal | None:
+    def refusal(self, place: int, error: Exception) -> DatabaseRefusal | None:
         """Why the database refuses its row; None: it is the database that failed."""
 
     def check_goes_on(self, refused: Refused, place: int, error: Exception) -> None:

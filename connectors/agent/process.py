@@ -36,6 +36,14 @@ AGAIN_S = 0.5
 log = logging.getLogger(__name__)
 
 
+def run_arguments(program: str, arguments: list[str], open_store: OpenStore) -> int:
+    """Run the agent whose settings the one argument names, as run_file; 2: it is not one."""
+    if len(arguments) != 1:
+        sys.stderr.write(f"usage: python -m {program} FILE (settings as JSON; -: stdin)\n")
+        return 2
+    return run_file(arguments[0], open_store)
+
+
 def run_file(source: str, open_store: OpenStore) -> int:
     """Run the agent whose settings this file holds (-: standard input); its exit code."""
     try:

@@ -7,8 +7,9 @@ Who only asks for names needs no driver, so nothing that imports it is imported 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from connectors.agent.attaching import InstallPlan, ReplicaKey
+from connectors.agent.attaching import InstallPlan, ReplicaPlace
 from connectors.agent.found import DatabaseCheck, IsKnown, KnownOwn, Rows, SavedImage
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import LiveOptions
@@ -19,6 +20,9 @@ from streaming.core.delivery.consumer import Position
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 from streaming.core.schema.document import DatabaseSchema
+
+if TYPE_CHECKING:
+    from connectors.postgres.sql import Session
 
 
 def check_place(place: str) -> None:
@@ -72,12 +76,11 @@ def check(
 ) -> DatabaseCheck:
     """What an agent would find in the database."""
     from connectors.postgres.check.report import checked
-    from connectors.postgres.connection import connected
     from connectors.postgres.dsn import dsn_of
 
     _check_load(load)
     dsn = dsn_of(place)
-    with connected(dsn) as session:
+    with _session(place) as session:
         return checked(
             session,
             dsn,
@@ -90,59 +93,52 @@ def check(
 
 def schema_of(place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
     """The schema as a document."""
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
     from connectors.postgres.schema import database_schema
 
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return database_schema(session, replica, tables)
 
 
 def generated_tables(place: str, load: str | None) -> str:
     """The [[tables]] of a configuration for the database."""
     from connectors.postgres import generate
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
 
     _check_load(load)
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return generate.generated_tables(session)
 
 
 def attach_plan(
-    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
 ) -> InstallPlan:
     """What makes it a replica, and what is in the way."""
-    from connectors.postgres.connection import connected
     from connectors.postgres.dsn import dsn_of
     from connectors.postgres.install.plan import attach_plan_of
 
     dsn = dsn_of(place)
-    with connected(dsn) as session:
+    with _session(place) as session:
         return attach_plan_of(session, dsn, replica, tables, rows_are_shared=rows_are_shared)
 
 
 def attach(
-    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
 ) -> list[str]:
     """Do the steps that are not done."""
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
     from connectors.postgres.install import attach
 
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return attach.attach(session, replica, tables, rows_are_shared=rows_are_shared)
 
 
 def detach_plan(place: str, replica: str) -> InstallPlan:
     """What is to be removed; of a server that is away, what it may have."""
-    from connectors.postgres.connection import UnreachableError, connected
-    from connectors.postgres.dsn import database_name, dsn_of
+    from connectors.postgres.connection import UnreachableError
+    from connectors.postgres.dsn import database_name
     from connectors.postgres.install.detach import detach_steps
     from connectors.postgres.install.plan import detach_plan_offline
 
     try:
-        with connected(dsn_of(place)) as session:
+        with _session(place) as session:
             return InstallPlan(tuple(detach_steps(session, replica)))
     except UnreachableError as error:
         if (database := database_name(place)) is None:
@@ -154,12 +150,10 @@ def uninstall(
     place: str, *, replica: str | None, discards_unpublished: bool, load: str | None
 ) -> list[str]:
     """Remove every trace of the agent; the names of what is removed."""
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
     from connectors.postgres.install.detach import check_published, check_saved, detach
 
     _check_load(load)
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         check_saved(session)
         if not discards_unpublished:
             check_published(session)
@@ -189,30 +183,24 @@ def saved_at(place: str, text: str) -> Path:
 def saved_rows(place: str) -> list[SavedImage]:
     """The rows that are saved in it, the oldest first."""
     from connectors.postgres.apply import saved_rows
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
 
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return saved_rows.listed(session)
 
 
 def export_saved(place: str, path: Path) -> int:
     """Write them as lines of JSON to a new file; how many there are."""
     from connectors.postgres.apply import saved_rows
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
 
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return saved_rows.export(session, path)
 
 
 def forget_saved(place: str, last: int) -> int:
     """Delete those up to this id; how many there were."""
     from connectors.postgres.apply import saved_rows
-    from connectors.postgres.connection import connected
-    from connectors.postgres.dsn import dsn_of
 
-    with connected(dsn_of(place)) as session:
+    with _session(place) as session:
         return saved_rows.forget(session, last)
 
 
@@ -231,6 +219,14 @@ def export(file: Path, tables: Sequence[Table], rows: Mapping[str, Rows]) -> int
     raise ConfigError(
         f"{file} cannot be a PostgreSQL database: export a file of SQLite, or a Delta table"
     )
+
+
+def _session(place: str) -> "AbstractContextManager[Session]":
+    """A connection to the database; StoreError, in one line, for whatever the server refuses."""
+    from connectors.postgres.connection import connected
+    from connectors.postgres.dsn import dsn_of
+
+    return connected(dsn_of(place))
 
 
 def _check_load(load: str | None) -> None:

@@ -40,7 +40,7 @@ from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
 from connectors.postgres.log.held import held_log
 from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.lsn import parse_lsn
-from connectors.postgres.log.numbering import further, is_overtaken, parse_numbering
+from connectors.postgres.log.numbering import further, is_overtaken, later, parse_numbering
 from connectors.postgres.log.opening import OpenedDatabase, look_at_tables, open_database
 from connectors.postgres.log.reader import LogReader, is_idle_due
 from connectors.postgres.messages import EpochMessage, emit
@@ -420,8 +420,7 @@ class PostgresStore:
         self._catch_up()
         ruv, clock_s = self.position.ruv, time.time_ns() // 10**9
         applied = behind_applied(self.stored.rid, "", ruv, clock_s, self.skew_s)
-        read = self.journal.state.generator
-        generator = max(read, applied, key=lambda one: (one.time_s, one.sequence))
+        generator = later(self.journal.state.generator, applied)
         known = (self.writers, self.capture, self.stored, generator)
         return reinit(self.session, *known, start, is_known, path)
 

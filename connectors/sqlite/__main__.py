@@ -6,16 +6,13 @@ SIGINT stop it in order; exit code 1 with the reason if it fails.
 
 import sys
 
-from connectors.agent.process import run_file
+from connectors.agent.process import run_arguments
 from connectors.sqlite.run import open_store
 
 
 def main(arguments: list[str]) -> int:
     """Run an agent until SIGTERM or SIGINT; its exit code."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m connectors.sqlite FILE (settings as JSON; -: stdin)\n")
-        return 2
-    return run_file(arguments[0], open_store)
+    return run_arguments("connectors.sqlite", arguments, open_store)
 
 
 if __name__ == "__main__":

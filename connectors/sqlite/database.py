@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
+from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaPlace
 from connectors.agent.found import CheckedPoint, DatabaseCheck, IsKnown, KnownOwn, Rows
 from connectors.agent.settings import AgentSettings
 from connectors.kafka.options import LiveOptions
@@ -113,7 +113,7 @@ def generated_tables(place: str, load: str | None) -> str:
 
 
 def attach_plan(
-    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
 ) -> InstallPlan:
     """Nothing: its agent makes the file a replica when it starts, if nothing is in the way."""
     shared = rows_are_shared
@@ -127,7 +127,7 @@ def attach_plan(
 
 
 def attach(
-    place: str, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool
+    place: str, replica: ReplicaPlace, tables: Sequence[Table], *, rows_are_shared: bool
 ) -> list[str]:
     """Do nothing, for the agent does it."""
     del place, replica, tables, rows_are_shared

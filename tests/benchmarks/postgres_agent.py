@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from connectors.agent.access import KafkaAccess
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.loop import Agent
 from connectors.agent.outage import Outage
 from connectors.agent.settings import AgentSettings, DatabaseAddress
@@ -67,7 +67,7 @@ def postgres_agent(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
         _pgbench(dsn, "-i", "-q", "-s", str(SCALE))
         plain = [_tps(dsn, sizes.pgbench_s) for _ in range(sizes.rounds + 1)]
         with psycopg.connect(dsn, autocommit=True) as session:
-            attach(session, ReplicaKey("r1", 1), [ACCOUNTS], rows_are_shared=True)
+            attach(session, ReplicaPlace("r1", 1), [ACCOUNTS], rows_are_shared=True)
         with _agent(environment.bootstrap, dsn) as running:
             for alone in plain:
                 captured = _round(running, environment.bootstrap, dsn, sizes)

@@ -7,12 +7,12 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import psycopg
 
 from tests.harness import sqlite_agents
-from tests.harness.hub_process import TIMEOUT_S, wait_until
 from tests.harness.postgres_agents import PostgresSite
 from tests.harness.site import Site
 from tests.harness.sqlite_agents import CREATE, database, kill
@@ -88,15 +88,8 @@ def at_work(at: Site, name: str, *arguments: str) -> "Iterator[subprocess.Popen[
 def agents(at: Site, names: str) -> Iterator[None]:
     """Agents at work; they end in order with the block."""
     started = {name: sqlite_agents.agent(at, name, place(at, name)) for name in names}
-    try:
-        for name, one in started.items():
-            wait_until(lambda: captures(at, name) or one.poll() is not None, lambda: name)  # noqa: B023
+    with sqlite_agents.in_order(started, partial(captures, at)):
         yield
-    finally:
-        for one in started.values():
-            one.terminate()
-        ended = [one.communicate(timeout=TIMEOUT_S) for one in started.values()]
-    assert [one.returncode for one in started.values()] == [0] * len(started), ended
 
 
 def _is_server(at: Site, name: str) -> bool:

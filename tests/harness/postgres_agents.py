@@ -1,7 +1,6 @@
 """Real agents of PostgreSQL databases, and clients that know nothing of them."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import psycopg
 from deploy import programs
 from tests.harness.hub_process import TIMEOUT_S
 from tests.harness.site import Site
+from tests.harness.sqlite_agents import agent
 
 CREATE = "CREATE TABLE t (k text PRIMARY KEY, v text)"
 
@@ -55,15 +55,7 @@ class PostgresSite:
 @contextmanager
 def agent_of(at: Site, name: str, dsn: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     """A replica's agent at work; it ends in order with the block."""
-    one = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "streaming.cli.main", "agent", "--config", str(at.file)),
-            *("--replica", name, "--database", dsn),
-            *arguments,
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    one = agent(at, name, dsn, *arguments)
     try:
         yield one
     finally:

@@ -3,8 +3,9 @@
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.harness.hub_process import TIMEOUT_S, wait_until
@@ -79,10 +80,20 @@ def captures(at: Site, name: str) -> bool:
 @contextmanager
 def agents(at: Site, names: str, *arguments: str) -> Iterator[None]:
     """Agents at work; they end in order with the block."""
-    started = {name: agent(at, name, None, *arguments) for name in names}
+    with in_order(
+        {name: agent(at, name, None, *arguments) for name in names}, partial(captures, at)
+    ):
+        yield
+
+
+@contextmanager
+def in_order(
+    started: "Mapping[str, subprocess.Popen[str]]", captures_of: Callable[[str], bool]
+) -> Iterator[None]:
+    """These agents at work, once what is written is captured; they end in order with the block."""
     try:
         for name, one in started.items():
-            wait_until(lambda: captures(at, name) or one.poll() is not None, lambda: name)  # noqa: B023
+            wait_until(lambda: captures_of(name) or one.poll() is not None, lambda: name)  # noqa: B023
         yield
     finally:
         for one in started.values():

@@ -15,11 +15,11 @@ from connectors.agent.applying import advanced, check_known, lacking
 from connectors.agent.contract import AppliedBatch, SavedRow, StoreBusyError
 from connectors.agent.each_item import EachItem
 from connectors.postgres.apply import uncarried
-from connectors.postgres.apply.each_item import PostgresRows, code_of
+from connectors.postgres.apply.each_item import PostgresItemRows, code_of
 from connectors.postgres.apply.fast import runs_of
 from connectors.postgres.apply.lock_wait import WAIT_MS, LockWait
 from connectors.postgres.apply.rows import RowWriter
-from connectors.postgres.apply.saved import IsWaiting, RowAtRisk, forget_standing, save
+from connectors.postgres.apply.saved import IsWaiting, ServerRowAtRisk, forget_standing, save
 from connectors.postgres.apply.strangers import items_of
 from connectors.postgres.errors import store_error
 from connectors.postgres.install.system import (
@@ -117,7 +117,7 @@ class BatchTransaction:
             raise
         return replace(applied, saved=gone)
 
-    def _gone(self, at_risk: Sequence[RowAtRisk]) -> tuple[SavedRow, ...]:
+    def _gone(self, at_risk: Sequence[ServerRowAtRisk]) -> tuple[SavedRow, ...]:
         """The saved rows that were overwritten, which are no more rows that are not replicated."""
         gone = forget_standing(self.session, self.writers, at_risk) if at_risk else ()
         for row in gone:
@@ -146,7 +146,7 @@ class BatchTransaction:
         return {}
 
     def _write_each(self, items: Sequence[Item]) -> dict[int, Refused]:
-        rows = PostgresRows(self.session, self.writers, items)
+        rows = PostgresItemRows(self.session, self.writers, items)
 
         def execute(statement: str) -> None:
             self.session.execute(statement.encode())

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from connectors.agent.applying import UnknownTableError
-from connectors.agent.each_item import Refusal
-from connectors.postgres.apply.fast import run_of, writer_of
+from connectors.agent.applying import UnknownTableError, writer_of
+from connectors.agent.each_item import DatabaseRefusal
+from connectors.postgres.apply.fast import run_of
 from connectors.postgres.apply.rows import RowTexts, RowWriter
 from connectors.postgres.errors import error_text, refusal_code
 from connectors.postgres.sql import Session
@@ -28,7 +28,7 @@ def code_of(error: Exception) -> str | None:
 
 
 @dataclass(slots=True)
-class PostgresRows:
+class PostgresItemRows:
     """The rows of a batch, written in a session within its transaction (ItemRows).
 
     `indexes`: place -> the unique index for which it was refused. `taken`: place -> the row that
@@ -72,14 +72,14 @@ class PostgresRows:
         del tables
         yield
 
-    def refusal(self, place: int, error: Exception) -> Refusal | None:
+    def refusal(self, place: int, error: Exception) -> DatabaseRefusal | None:
         """Why the database refuses its row; None: it is the database that failed."""
         if not isinstance(error, psycopg.Error | WireError) or (code := code_of(error)) is None:
             return None
         if isinstance(error, psycopg.Error):
             self.indexes[place] = error.diag.constraint_name or ""
-            return Refusal(code, error_text(error))
-        return Refusal(code, str(error))
+            return DatabaseRefusal(code, error_text(error))
+        return DatabaseRefusal(code, str(error))
 
     def check_goes_on(self, refused: Refused, place: int, error: Exception) -> None:
         """Raise the error if it is that of a truncate, which cannot be refused."""

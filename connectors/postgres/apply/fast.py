@@ -8,7 +8,7 @@ written in the order of their keys, so that two agents wait for each other in on
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from connectors.agent.applying import UnknownTableError
+from connectors.agent.applying import writer_of
 from connectors.postgres.apply.rows import RowTexts, RowWriter
 from connectors.postgres.sql import Session
 from streaming.core.model.change import Op
@@ -40,14 +40,6 @@ class RowRun:
             self.writer.delete(session, rows)
         else:
             self.writer.upsert(session, rows, is_careful=is_careful)
-
-
-def writer_of(writers: Mapping[str, RowWriter], item: Item) -> RowWriter:
-    """The writer of the item's table."""
-    writer = writers.get(item.table)
-    if writer is None:
-        raise UnknownTableError(f"table {item.table} is not configured here")
-    return writer
 
 
 def run_of(writers: Mapping[str, RowWriter], item: Item) -> RowRun:

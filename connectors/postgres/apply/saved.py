@@ -40,7 +40,7 @@ SELECT x."table", x.key, x.why, x.row FROM json_to_recordset(%s)
 
 
 @dataclass(frozen=True, slots=True)
-class RowAtRisk:
+class ServerRowAtRisk:
     """A row that a batch writes, as it was before, and where it is saved."""
 
     id: int
@@ -54,7 +54,7 @@ def save(
     items: Sequence[Item],
     record_bytes: int,
     is_waiting: IsWaiting,
-) -> list[RowAtRisk]:
+) -> list[ServerRowAtRisk]:
     """Save the rows that these items write and that are nowhere else, before they are written."""
     found = dict[tuple[str, str], tuple[str, RowTexts]]()
     for table in sorted({item.table for item in items} & writers.keys()):
@@ -68,7 +68,7 @@ def save(
 
 
 def forget_standing(
-    session: Session, writers: Mapping[str, RowWriter], at_risk: Iterable[RowAtRisk]
+    session: Session, writers: Mapping[str, RowWriter], at_risk: Iterable[ServerRowAtRisk]
 ) -> tuple[SavedRow, ...]:
     """Forget the saved rows that still stand, because they were refused; return the others."""
     gone = list[SavedRow]()
@@ -138,13 +138,13 @@ def _key_of(writer: RowWriter, row: RowTexts) -> str:
 
 def _saved(
     session: Session, rows: Mapping[tuple[str, str], tuple[str, RowTexts]]
-) -> list[RowAtRisk]:
+) -> list[ServerRowAtRisk]:
     values = [
         {"table": table, "key": key, "why": why, "row": dict(row)}
         for (table, key), (why, row) in rows.items()
     ]
     given = orjson.dumps(values).decode()
     return [
-        RowAtRisk(id_, SavedRow(table, key, rows[table, key][0]), rows[table, key][1])
+        ServerRowAtRisk(id_, SavedRow(table, key, rows[table, key][0]), rows[table, key][1])
         for id_, table, key in session.execute(_SAVE.encode(), (given,)).fetchall()
     ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from connectors.agent.attaching import InstallStep, ReplicaKey
+from connectors.agent.attaching import InstallStep, ReplicaPlace
 from connectors.agent.contract import StoreBusyError
 from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.sql import Session
@@ -23,7 +23,11 @@ FROM pg_stat_activity WHERE xact_start < now() AND pid <> pg_backend_pid()
 
 
 def attach(
-    session: Session, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool = False
+    session: Session,
+    replica: ReplicaPlace,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool = False,
 ) -> list[str]:
     """Do the steps that are not done yet; returns which these were.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaKey
+from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaPlace
 from connectors.agent.found import CheckedPoint
 from connectors.postgres.catalog import read_table
 from connectors.postgres.check.rights import (
@@ -30,7 +30,7 @@ END $$"""
 def attach_plan_of(
     session: Session,
     dsn: str,
-    replica: ReplicaKey,
+    replica: ReplicaPlace,
     tables: Sequence[Table],
     *,
     rows_are_shared: bool,

@@ -6,7 +6,7 @@ Unless each replica gives ids of its own, two give one id to two rows, and one o
 
 from collections.abc import Iterator, Sequence
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.postgres.catalog import ServerTable
 from connectors.postgres.sql import Session, literal, statement
 from connectors.postgres.sql import name as quoted
@@ -21,7 +21,7 @@ WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
 
 
 def sequence_notes(
-    session: Session, servers: Sequence[ServerTable], replica: ReplicaKey
+    session: Session, servers: Sequence[ServerTable], replica: ReplicaPlace
 ) -> Iterator[str]:
     """Statements for each sequence that would give ids of other replicas, with the reason.
 

@@ -9,7 +9,7 @@ keeps its log. A step that is done is found to be so: who was interrupted goes o
 import uuid
 from collections.abc import Iterator, Sequence
 
-from connectors.agent.attaching import InstallStep, ReplicaKey
+from connectors.agent.attaching import InstallStep, ReplicaPlace
 from connectors.postgres.catalog import ServerTable, read_table
 from connectors.postgres.check.rights import missing_grants
 from connectors.postgres.format_number import FORMAT
@@ -33,7 +33,11 @@ ON CONFLICT DO NOTHING"""
 
 
 def attach_steps(
-    session: Session, replica: ReplicaKey, tables: Sequence[Table], *, rows_are_shared: bool = False
+    session: Session,
+    replica: ReplicaPlace,
+    tables: Sequence[Table],
+    *,
+    rows_are_shared: bool = False,
 ) -> list[InstallStep]:
     """All steps; StateError: the database is another replica.
 
@@ -69,7 +73,7 @@ def _check_replica(session: Session, replica: str) -> None:
 
 
 def _schema(
-    session: Session, replica: ReplicaKey, name: str, servers: Sequence[ServerTable]
+    session: Session, replica: ReplicaPlace, name: str, servers: Sequence[ServerTable]
 ) -> Iterator[str]:
     known, lacking = _remembered(session), missing_ddl(session)
     yield from lacking

@@ -60,14 +60,14 @@ class CapturedTable:
     places: ColumnPlaces
     acting: tuple[str, ...] = ()
 
-    def known_as(self, table: Table) -> "KnownTable":
+    def known_as(self, table: Table) -> "TableForm":
         """What the agent stores of it."""
         forms = {one: self.columns[one] for one in table.columns}
-        return KnownTable(self.oid, forms, {one: self.places[one] for one in table.columns})
+        return TableForm(self.oid, forms, {one: self.places[one] for one in table.columns})
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTable:
+class TableForm:
     """A table as the agent read it last; `columns`, `places`: of those that were replicated."""
 
     oid: int
@@ -115,7 +115,7 @@ def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTa
 
 
 def check_captured(
-    table: Table, relation: str, then: KnownTable | None, found: CapturedTable | None
+    table: Table, relation: str, then: TableForm | None, found: CapturedTable | None
 ) -> None:
     """Raise if the log does not have all changes of a table as the agent reads them.
 
@@ -154,7 +154,7 @@ def check_captured(
         )
 
 
-def _check_same(table: Table, then: KnownTable, found: CapturedTable) -> None:
+def _check_same(table: Table, then: TableForm, found: CapturedTable) -> None:
     """StateError: values were changed without a word in the log."""
     other = [one for one in table.columns if then.columns[one] != found.columns[one]]
     if other:
@@ -174,7 +174,7 @@ def _check_same(table: Table, then: KnownTable, found: CapturedTable) -> None:
 
 
 def to_tell(
-    known: Mapping[str, KnownTable], tables: Mapping[str, KnownTable]
+    known: Mapping[str, TableForm], tables: Mapping[str, TableForm]
 ) -> Iterator[tuple[str, str]]:
     """The tables whose rows must be told again, and why: what the log has not of them."""
     for name, now in tables.items():
@@ -199,18 +199,18 @@ def to_tell(
                 yield name, f"column {', '.join(places)} was dropped and made again"
 
 
-def read_known(session: Session) -> dict[str, KnownTable]:
+def read_known(session: Session) -> dict[str, TableForm]:
     """The tables as they were stored, by their names; empty: nothing was read yet."""
     rows = session.execute('SELECT "table", oid, columns FROM slackwater.captured').fetchall()
     return {name: _known(oid, orjson.loads(columns)) for name, oid, columns in rows}
 
 
-def _known(oid: int, columns: Mapping[str, tuple[str, int]]) -> KnownTable:
+def _known(oid: int, columns: Mapping[str, tuple[str, int]]) -> TableForm:
     forms = {name: form for name, (form, _) in columns.items()}
-    return KnownTable(oid, forms, {name: place for name, (_, place) in columns.items()})
+    return TableForm(oid, forms, {name: place for name, (_, place) in columns.items()})
 
 
-def write_known(session: Session, tables: Mapping[str, KnownTable]) -> None:
+def write_known(session: Session, tables: Mapping[str, TableForm]) -> None:
     """Store these tables, and no others."""
     session.execute("DELETE FROM slackwater.captured")
     for name, one in tables.items():

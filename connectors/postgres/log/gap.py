@@ -14,6 +14,7 @@ from connectors.agent.applying import behind_applied
 from connectors.agent.contract import StoreBusyError
 from connectors.postgres import snapshot
 from connectors.postgres.install.system import Capture, StoredPosition, write_capture
+from connectors.postgres.log.numbering import later
 from connectors.postgres.log.slot import LogState
 from connectors.postgres.sql import Session
 from streaming.core.model.csn import Generator
@@ -77,7 +78,7 @@ def begin_anew(
     lsn = make_slot(session, name)
     logged = Generator(stored.rid, capture.time_s, capture.sequence)
     applied = behind_applied(stored.rid, "", stored.position.ruv, clock_s, skew_s)
-    generator = max(logged, applied, key=lambda one: (one.time_s, one.sequence))
+    generator = later(logged, applied)
     begun = replace(
         capture,
         system_id=state.system_id,

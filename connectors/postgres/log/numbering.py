@@ -53,5 +53,9 @@ def is_overtaken(journal: LogJournal, past: OwnTopic) -> bool:
 
 def further(generator: Generator, csn: str) -> Generator:
     """The generator behind this CSN, if that is further; empty: there is none."""
-    behind = Generator.behind(generator.rid, csn)
-    return max(generator, behind, key=lambda one: (one.time_s, one.sequence))
+    return later(generator, Generator.behind(generator.rid, csn))
+
+
+def later(one: Generator, other: Generator) -> Generator:
+    """That of two generators of a replica which is further."""
+    return max(one, other, key=lambda each: (each.time_s, each.sequence))

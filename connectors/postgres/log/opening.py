@@ -27,7 +27,7 @@ from connectors.postgres.install.system import (
 )
 from connectors.postgres.log.captured_tables import (
     ColumnForms,
-    KnownTable,
+    TableForm,
     check_captured,
     read_captured,
     read_known,
@@ -54,7 +54,7 @@ class OpenedDatabase:
     capture: Capture
     stored: StoredPosition
     writers: Mapping[str, RowWriter]
-    tables: Mapping[str, KnownTable]
+    tables: Mapping[str, TableForm]
     forms: Mapping[int, Sequence[ColumnForms]]
 
     @property
@@ -119,14 +119,14 @@ def _take_origin(session: Session, name: str) -> None:
 def look_at_tables(
     session: Session,
     writers_: Mapping[str, RowWriter],
-    then: Mapping[str, KnownTable] | None = None,
-) -> dict[str, KnownTable]:
+    then: Mapping[str, TableForm] | None = None,
+) -> dict[str, TableForm]:
     """The tables as they are in the log; raise if it lacks something that a table needs.
 
     `then`: as they were when the agent started; None: it starts.
     """
     found = read_captured(session, (one.server.oid for one in writers_.values()))
-    now = dict[str, KnownTable]()
+    now = dict[str, TableForm]()
     for name, writer in writers_.items():
         oid, table = writer.server.oid, writer.table
         captured = found.get(oid)
@@ -143,8 +143,8 @@ def _log_read_on(
     name: str,
     capture: Capture,
     stored: StoredPosition,
-    now: Mapping[str, KnownTable],
-    before: Mapping[str, KnownTable],
+    now: Mapping[str, TableForm],
+    before: Mapping[str, TableForm],
     skew_s: int,
 ) -> Capture:
     """Where the log is read on, after what it lacks is noted to be told."""

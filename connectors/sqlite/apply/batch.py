@@ -10,16 +10,15 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from connectors.agent.applying import advanced, check_known, lacking
+from connectors.agent.applying import advanced, check_known, lacking, writer_of
 from connectors.agent.contract import AppliedBatch
 from connectors.agent.each_item import EachItem
 from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.apply.each_item import (
-    SqliteRows,
+    SqliteItemRows,
     StartAgainError,
     refusal_code,
-    writer_of,
 )
 from connectors.sqlite.apply.extraneous import items_of
 from connectors.sqlite.apply.rows import RowWriter
@@ -122,7 +121,7 @@ def _write_each(
     ended: Mapping[int, Refused],
 ) -> dict[int, Refused]:
     """Write the items that ended no earlier transaction; what is refused, by place."""
-    rows = SqliteRows(connection, writers, items)
+    rows = SqliteItemRows(connection, writers, items)
     places = [place for place in range(len(items)) if place not in ended]
     each = EachItem(rows, connection.execute, hub_epoch, items)
     return each.write(places) | dict(ended)

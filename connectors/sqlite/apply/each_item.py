@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from connectors.agent.applying import UnknownTableError
-from connectors.agent.each_item import Refusal
+from connectors.agent.applying import UnknownTableError, writer_of
+from connectors.agent.each_item import DatabaseRefusal
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
@@ -62,16 +62,8 @@ def refusal_code(error: Exception) -> str | None:
     return CODES.get(name, "other") if known or not name else None
 
 
-def writer_of(writers: Mapping[str, RowWriter], item: Item) -> RowWriter:
-    """The writer of the item's table."""
-    writer = writers.get(item.table)
-    if writer is None:
-        raise UnknownTableError(f"table {item.table} is not configured here")
-    return writer
-
-
 @dataclass(frozen=True, slots=True)
-class SqliteRows:
+class SqliteItemRows:
     """The rows of a batch, written by an open connection within its transaction (ItemRows)."""
 
     connection: sqlite3.Connection
@@ -104,12 +96,12 @@ class SqliteRows:
         for taken in opened:
             taken.close(self.connection)
 
-    def refusal(self, place: int, error: Exception) -> Refusal | None:
+    def refusal(self, place: int, error: Exception) -> DatabaseRefusal | None:
         """Why the database refuses its row; None: it is the database that failed."""
         del place
         is_known = isinstance(error, sqlite3.Error | OverflowError | WireError)
         code = refusal_code(error) if is_known else None
-        return None if code is None else Refusal(code, str(error))
+        return None if code is None else DatabaseRefusal(code, str(error))
 
     def check_goes_on(self, refused: Refused, place: int, error: Exception) -> None:
         """StartAgainError: it is a truncate, or its refusal has ended the transaction."""

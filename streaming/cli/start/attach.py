@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from connectors.agent.attaching import InstallPlan, ReplicaKey
+from connectors.agent.attaching import InstallPlan, ReplicaPlace
 from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
@@ -99,10 +99,10 @@ def detach(
         write_line(f"{replica}: {removed or 'the database holds nothing of an agent'}")
 
 
-def _key(config: Config, replica: str) -> ReplicaKey:
+def _key(config: Config, replica: str) -> ReplicaPlace:
     """The replica, and its place among all; ConfigError: there is none of this name."""
     rid, rids = config.replica(replica).rid, sorted(one.rid for one in config.replicas)
-    return ReplicaKey(replica, rid, rids.index(rid) + 1, len(rids))
+    return ReplicaPlace(replica, rid, rids.index(rid) + 1, len(rids))
 
 
 def _chosen(config: Config, names: str | None) -> list[Table]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.databases import kind_of, parse_dsn
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
@@ -95,7 +95,7 @@ def attach_servers(folder: DemoFolder, tables: Mapping[str, Table]) -> None:
         with connected(address) as session:
             for statement in CREATE:
                 session.execute(statement.encode())
-        key = ReplicaKey(name, REPLICAS[name], place, len(REPLICAS))
+        key = ReplicaPlace(name, REPLICAS[name], place, len(REPLICAS))
         database = parse_dsn(address)
         kind = kind_of(database.scheme)
         kind.attach(database.place, key, tuple(tables.values()), rows_are_shared=False)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import ReplicaStore, StoreBusyError
 from connectors.postgres.install.attach import attach
 from connectors.postgres.names import server_name
@@ -40,7 +40,7 @@ class PostgresDatabase:
     def attach(self) -> None:
         """Make it a replica."""
         with psycopg.connect(self.dsn, autocommit=True) as session:
-            attach(session, ReplicaKey(REPLICA, RID), [ITEMS])
+            attach(session, ReplicaPlace(REPLICA, RID), [ITEMS])
         self._is_attached = True
 
     def close(self) -> None:

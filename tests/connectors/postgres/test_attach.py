@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import StoreBusyError
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.postgres.catalog import read_table
@@ -33,7 +33,7 @@ ALTER TABLE items REPLICA IDENTITY USING INDEX by_name;
 CREATE TABLE "100% ""o'dd"" one" (id bigint PRIMARY KEY);
 INSERT INTO items VALUES (1, 'from before')
 """
-B = ReplicaKey("b", 2)
+B = ReplicaPlace("b", 2)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_another_replica_is_not_attached_on_top(session: Session) -> None:
     attach(session, B, [ITEMS])
 
     with pytest.raises(StateError, match="attached as replica b"):
-        attach(session, ReplicaKey("c", 3), [ITEMS])
+        attach(session, ReplicaPlace("c", 3), [ITEMS])
 
 
 def test_what_is_not_published_is_not_thrown_away(session: Session) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.found import CheckedPoint
 from connectors.postgres.catalog import read_table
 from connectors.postgres.check.attached_points import attached_points
@@ -70,7 +70,7 @@ def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
     session.execute("CREATE ROLE agent_of_b LOGIN")
     session.execute("ALTER TABLE items ENABLE ROW LEVEL SECURITY")
     items = [read_table(session, "items")]
-    attach(session, ReplicaKey("b", 2), [ITEMS])
+    attach(session, ReplicaPlace("b", 2), [ITEMS])
     with psycopg.connect(emptied_dsn, user="agent_of_b", autocommit=True) as limited:
         before = to_do(rights_points(limited, items))
         refused = replication_point(f"{emptied_dsn} user=agent_of_b")
@@ -89,7 +89,7 @@ def test_what_was_changed_behind_the_agent_is_found(session: Session) -> None:
     """All of it looks green to a reader of the log, which just gets less."""
     items = [(ITEMS, read_table(session, "items"))]
     assert [*to_do(attached_points(session, items))] == ["attached"]
-    attach(session, ReplicaKey("b", 2), [ITEMS])
+    attach(session, ReplicaPlace("b", 2), [ITEMS])
     name = attached(session).server_name
     assert to_do(attached_points(session, items)) == {}
 

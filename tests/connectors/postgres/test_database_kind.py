@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import StoreBusyError, StoreError
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.databases import DatabaseKind, kind_of
@@ -37,7 +37,7 @@ CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW;
 CREATE TRIGGER mine BEFORE INSERT ON account FOR EACH ROW EXECUTE FUNCTION noted();
 """
 KIND: DatabaseKind = kind_of("postgresql")
-B = ReplicaKey("b", 2)
+B = ReplicaPlace("b", 2)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from connectors.agent.attaching import ReplicaKey
+from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import StoreError
 from connectors.agent.settings import AgentSettings, DatabaseAddress
 from connectors.databases import DatabaseKind, kind_of
@@ -18,7 +18,7 @@ from streaming.core.model.table import ColumnType, Table
 KIND: DatabaseKind = kind_of("postgresql")
 SECRET = "hunter2-of-nobody"
 T = Table("t", ("id",), {"id": ColumnType.INT64})
-B = ReplicaKey("b", 2)
+B = ReplicaPlace("b", 2)
 
 
 @pytest.fixture

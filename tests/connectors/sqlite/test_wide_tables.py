@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.agent.each_item import EachItem
-from connectors.sqlite.apply.each_item import SqliteRows
+from connectors.sqlite.apply.each_item import SqliteItemRows
 from connectors.sqlite.apply.rows import writers
 from connectors.sqlite.install.install import install, objects
 from connectors.sqlite.store import SqliteStore
@@ -141,7 +141,7 @@ def test_rows_of_as_many_columns_as_sqlite_has_swap_their_unique_values(tmp_path
         ]
 
         connection.execute("BEGIN")
-        by_item = SqliteRows(connection, writers(connection, [table]), swapped)
+        by_item = SqliteItemRows(connection, writers(connection, [table]), swapped)
         each = EachItem(by_item, connection.execute, 1, swapped)
         refused = each.write(range(len(swapped)))
 
