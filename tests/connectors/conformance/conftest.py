@@ -7,9 +7,9 @@ import pytest
 
 from tests.connectors.conformance.database_under_test import DatabaseUnderTest, SqliteFile
 from tests.connectors.conformance.postgres_database import PostgresDatabase
-from tests.connectors.postgres.conftest import dsn, postgres
+from tests.connectors.postgres.conftest import dsn, postgres, read_to_the_end
 
-__all__ = ("dsn", "postgres")
+__all__ = ("dsn", "postgres", "read_to_the_end")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -6,11 +6,22 @@ from itertools import count
 import psycopg
 import pytest
 
+from connectors.postgres.log import reader
 from connectors.postgres.values.text import TEXT_SETTINGS
 from tests.connectors.conformance.postgres_database import PostgresDatabase
 from tests.connectors.postgres.scratch_server import running_server
 
 _NUMBERS = count(1)
+READ_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round of a store reads all that is committed, however slow the server is under load.
+
+    An agent asks again in its next round; a test asks once.
+    """
+    monkeypatch.setattr(reader, "CATCH_UP_S", READ_S)
 
 
 @pytest.fixture(scope="session")
