@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 RECORDS ?= 1000000
 
-.PHONY: setup develop locks programs demo test test-more test-slow test-cluster test-deep
+.PHONY: setup develop locks programs demo test test-more test-slow test-cluster test-postgres test-deep
 .PHONY: fuzz-check mutants check format docs dashboards bench bench-quick
 .PHONY: dist image deploy-tools check-deploy test-release schemas
 
@@ -50,6 +50,9 @@ test-cluster: develop  ## the hub on a Spark cluster whose processes are killed;
 	@$(BIN)/slackwater setup --bucket
 	@$(BIN)/python -m tests.harness.s3_server
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
+
+test-postgres: programs  ## the agent of PostgreSQL with servers of other versions
+	$(BIN)/python -m tests.harness.postgres_versions -m "not slow and not more" $(PROCESSES)
 
 test-deep: develop  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
 	@echo "seed $(SEED), $(SLACKWATER_EXAMPLES) examples"

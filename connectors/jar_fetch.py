@@ -55,7 +55,7 @@ def fill(*sets: JarSet) -> None:
         ]
         wanted = sum(len(part) for part, _ in parts)
         with _reported(scratches, wanted), ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(_retrieve, *zip(*parts, strict=True)))
+            list(pool.map(retrieve, *zip(*parts, strict=True)))
         for jars, scratch in zip(lacking, scratches, strict=True):
             (scratch / "jars").rename(folder(jars))
 
@@ -92,7 +92,7 @@ def _reported(scratches: Sequence[Path], wanted: int) -> Iterator[None]:
         thread.join()
 
 
-def _retrieve(jars: Sequence[Jar], scratch: Path) -> None:
+def retrieve(jars: Sequence[Jar], scratch: Path) -> None:
     """Fetch some files of a set into `scratch`/jars; JarsError unless each has its hash."""
     work = Path(tempfile.mkdtemp(dir=scratch))
     (work / "settings.xml").write_text(_SETTINGS, encoding="utf-8")

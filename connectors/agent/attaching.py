@@ -19,12 +19,14 @@ class ReplicaPlace(NamedTuple):
 class InstallStep:
     """A step, and what does it, as statements of the database.
 
-    `is_code`: the command does it, by more than statements.
+    `is_code`: the command does it, by more than statements. `to_do`: why this user may not do it,
+    and who does; empty: nobody knows before it is tried.
     """
 
     what: str
     statements: tuple[str, ...] = ()
     is_code: bool = False
+    to_do: str = ""
 
     @property
     def is_done(self) -> bool:

@@ -93,7 +93,7 @@ def check(
 
 def schema_of(place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
     """The schema as a document."""
-    from connectors.postgres.schema import database_schema
+    from connectors.postgres.schema.document import database_schema
 
     with _session(place) as session:
         return database_schema(session, replica, tables)
@@ -101,7 +101,7 @@ def schema_of(place: str, replica: str, tables: Sequence[Table]) -> DatabaseSche
 
 def generated_tables(place: str, load: str | None) -> str:
     """The [[tables]] of a configuration for the database."""
-    from connectors.postgres import generate
+    from connectors.postgres.schema import generate
 
     _check_load(load)
     with _session(place) as session:

@@ -18,7 +18,7 @@ from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptR
 from connectors.agent.found import IsKnown
 from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
-from connectors.agent.schema_publication import SchemaPublication, known_as
+from connectors.agent.schema_publication import known_as
 from connectors.postgres import snapshot
 from connectors.postgres.apply import saved, uncarried
 from connectors.postgres.apply.batch import apply_batch
@@ -35,6 +35,7 @@ from connectors.postgres.install.system import (
     write_position,
 )
 from connectors.postgres.log.captured import TableCapture
+from connectors.postgres.log.captured_tables import write_known
 from connectors.postgres.log.checkpoint import captured, checkpoint_of
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
 from connectors.postgres.log.held import held_log
@@ -44,7 +45,7 @@ from connectors.postgres.log.numbering import further, is_overtaken, later, pars
 from connectors.postgres.log.opening import OpenedDatabase, look_at_tables, open_database
 from connectors.postgres.log.reader import LogReader, is_idle_due
 from connectors.postgres.messages import EpochMessage, emit
-from connectors.postgres.schema import database_schema
+from connectors.postgres.schema.declared import DeclaredSchema
 from connectors.postgres.sql import Session
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
@@ -52,8 +53,6 @@ from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.table import Table
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 
-SCHEMA_S = 60.0
-"""So often the declarations are read that are published for people, and that nothing rests on."""
 KEPT_S = 10.0
 """So often it is looked up which rows are in this database only, and how much log is kept."""
 
@@ -86,8 +85,7 @@ class PostgresStore:
     kept_at_s: float | None = None
     held: HeldLog | None = None
     held_at_s: float | None = None
-    schema: SchemaPublication | None = None
-    schema_at_s: float = 0.0
+    declared: DeclaredSchema = field(default_factory=DeclaredSchema)
 
     @classmethod
     @store_errors()
@@ -145,19 +143,17 @@ class PostgresStore:
     @store_errors()
     def check_schema(self) -> None:
         """Raise if the log lacks something of a table, which nobody else says (check_captured)."""
-        look_at_tables(self.session, self.writers, self.opened.tables)
+        now = look_at_tables(self.session, self.writers, self.opened.tables)
+        if now != self.opened.tables:  # a varchar is longer: it must not become shorter unseen
+            with self.session.transaction():
+                write_known(self.session, now)
+            self.opened = replace(self.opened, tables=now)
 
     @store_errors()
     def unpublished_schema(self) -> PublishedSchema | None:
         """The schema, if this process has not published it yet; its document, if it is new."""
-        now_s = time.monotonic()
-        if self.schema is None or now_s - self.schema_at_s >= SCHEMA_S:
-            tables = [one.table for one in self.writers.values()]
-            whole = database_schema(self.session, "", tables)
-            published = "" if self.schema is None else self.schema.published
-            self.schema = SchemaPublication.of(whole, self.record_bytes, published)
-            self.schema_at_s = now_s
-        return self.schema.unpublished(self.position.generation, self.capture.schema)
+        found = self.declared.read(self.session, self.writers, self.record_bytes)
+        return found.unpublished(self.position.generation, self.capture.schema)
 
     @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
@@ -166,8 +162,7 @@ class PostgresStore:
         if schema.document is not None:
             self.capture = replace(self.capture, schema=published)
             write_capture(self.session, self.capture)
-        if self.schema is not None:
-            self.schema.published = published
+        self.declared.note_published(published)
 
     @store_errors()
     def kept_rows(self) -> KeptRows:

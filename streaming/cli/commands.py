@@ -138,10 +138,10 @@ PURPOSES = {
         *("demo", "services", "config", "run", "agent"),
         *("level", "status", "doctor", "conflicts", "explain"),
     ),
+    "The installation": ("attach", "detach", "setup", "acls", "backup", "restore"),
     "Look": ("top", "compare", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
     "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
-    "The installation": ("setup", "acls", "attach", "detach", "backup", "restore"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

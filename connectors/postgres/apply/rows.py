@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from connectors import wire
-from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from streaming.core.model.errors import WireError

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from connectors.agent.found import CheckedPoint
-from connectors.postgres.catalog import ServerTable
 from connectors.postgres.install.attachment import Attachment, read_attachment
 from connectors.postgres.install.system import Capture, read_capture
 from connectors.postgres.log.captured_tables import check_captured, read_captured
 from connectors.postgres.log.slot import gap_of, read_log_state
 from connectors.postgres.names import PUBLICATION
+from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import HubError, StateError
 from streaming.core.model.table import Table

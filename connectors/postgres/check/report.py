@@ -12,7 +12,6 @@ from connectors.agent.found import (
     TableConstraint,
     constraint_warnings,
 )
-from connectors.postgres.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.check.attached_points import attached_points
 from connectors.postgres.check.kept import saved_count, uncarried_rows
 from connectors.postgres.check.rights import (
@@ -24,10 +23,11 @@ from connectors.postgres.check.rights import (
 from connectors.postgres.check.rows import lost_references, row_count, row_faults
 from connectors.postgres.check.server_points import server_points
 from connectors.postgres.check.table_faults import table_faults
-from connectors.postgres.generate import user_tables
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.names import PUBLICATION
-from connectors.postgres.schema import schema_table
+from connectors.postgres.schema.catalog import ServerTable, primary_key, read_table
+from connectors.postgres.schema.document import schema_table
+from connectors.postgres.schema.generate import user_tables
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table

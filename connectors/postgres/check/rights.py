@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from psycopg import pq
 
 from connectors.agent.found import CheckedPoint
-from connectors.postgres.catalog import ServerTable
 from connectors.postgres.connection import agent_conninfo
+from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import Session, name, statement
 
 _ORIGIN_FUNCTIONS = (
@@ -47,6 +47,12 @@ def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[
 def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
     """The statements that give the role what it lacks; empty: it has all."""
     return [one for _, statements in _rights(session, servers) for one in statements]
+
+
+def may_grant(session: Session) -> bool:
+    """Return whether the role may run such statements; a provider lets others than superusers."""
+    _, is_super, _, _, is_at_amazon = _role(session)
+    return is_super or is_at_amazon
 
 
 def may_read(session: Session, server: ServerTable) -> bool:

@@ -4,8 +4,8 @@
 from collections.abc import Iterator, Sequence
 
 from connectors.agent.images import OVERHEAD_BYTES, null_faults, too_large
-from connectors.postgres.catalog import ServerTable
 from connectors.postgres.check.rights import may_read
+from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import Session, name, statement, texts
 from connectors.postgres.values.image import image
 from streaming.core.model.table import Table

@@ -1,18 +1,22 @@
 """Why a table cannot be replicated as configured: everything at once, each with what to do."""
+# ruff: noqa: S608 made of constants
 
 from collections.abc import Iterable, Iterator
 
-from connectors.postgres.catalog import ServerTable, primary_key, read_table
+from connectors.postgres.schema.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.sql import Session
 from connectors.postgres.values.types import key_refusal_of, kinds_of, refusal_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import Table
 
-_RELATION = """SELECT c.relkind::text, c.relpersistence::text,
+ACTING_TRIGGERS = """ARRAY(SELECT t.tgname::text FROM pg_trigger t
+    WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R') ORDER BY 1)"""
+"""The triggers of a pg_class c that fire on what the agent applies."""
+
+_RELATION = f"""SELECT c.relkind::text, c.relpersistence::text,
   EXISTS (SELECT 1 FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent)),
   ARRAY(SELECT r.rulename::text FROM pg_rewrite r WHERE r.ev_class = c.oid ORDER BY 1),
-  ARRAY(SELECT t.tgname::text FROM pg_trigger t
-    WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R') ORDER BY 1)
+  {ACTING_TRIGGERS}
 FROM pg_class c WHERE c.oid = %s"""
 
 _KINDS = {
@@ -53,6 +57,15 @@ def table_faults(session: Session, table: Table) -> Iterator[str]:
         )
 
 
+def acting_fault(table: str, trigger: str) -> str:
+    """What a trigger does that fires on what the agent applies, and what to do."""
+    return (
+        f"has the trigger {trigger}, enabled ALWAYS or REPLICA: it would act on each row of the hub"
+        f" again, and what it writes would reach nobody; ALTER TABLE {table} ENABLE TRIGGER"
+        f" {trigger}, or drop it"
+    )
+
+
 def _relation_faults(session: Session, server: ServerTable) -> Iterator[str]:
     row = session.execute(_RELATION, (server.oid,)).fetchone()
     if row is None:
@@ -67,10 +80,7 @@ def _relation_faults(session: Session, server: ServerTable) -> Iterator[str]:
     if rules:
         yield f"has the rule {rules[0]}, which rewrites what the hub sends: drop it"
     if triggers:
-        yield (
-            f"has the trigger {triggers[0]}, enabled ALWAYS or REPLICA: it would act on each row of"
-            " the hub again, and what it writes would reach nobody; ALTER TABLE … ENABLE TRIGGER"
-        )
+        yield acting_fault(server.name, triggers[0])
 
 
 def _key_faults(session: Session, table: Table, server: ServerTable) -> Iterator[str]:

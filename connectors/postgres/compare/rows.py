@@ -12,9 +12,9 @@ from typing import cast
 import orjson
 import psycopg
 
-from connectors.postgres.catalog import ServerTable, read_table
 from connectors.postgres.compare.text_sql import bound_sql, key_sql, order_sql, row_sql, same_sql
 from connectors.postgres.connection import connected
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from connectors.postgres.values.text import server_text

@@ -5,7 +5,7 @@ They are for a session with the agent's text settings, and stand in queries with
 
 from collections.abc import Iterable, Sequence
 
-from connectors.postgres.catalog import ServerTable
+from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import name
 from streaming.core.compare.row_text import NAN, ZERO
 from streaming.core.model.table import ColumnType, Table

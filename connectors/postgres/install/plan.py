@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaPlace
 from connectors.agent.found import CheckedPoint
-from connectors.postgres.catalog import read_table
 from connectors.postgres.check.rights import (
     may_replicate,
     parameter_points,
@@ -15,6 +14,7 @@ from connectors.postgres.check.table_faults import table_faults
 from connectors.postgres.install.sequences import sequence_notes
 from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session, literal
 from streaming.core.model.table import Table
 

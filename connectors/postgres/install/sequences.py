@@ -7,7 +7,7 @@ Unless each replica gives ids of its own, two give one id to two rows, and one o
 from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import ReplicaPlace
-from connectors.postgres.catalog import ServerTable
+from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import Session, literal, statement
 from connectors.postgres.sql import name as quoted
 

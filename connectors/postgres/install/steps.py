@@ -10,12 +10,12 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import InstallStep, ReplicaPlace
-from connectors.postgres.catalog import ServerTable, read_table
-from connectors.postgres.check.rights import missing_grants
+from connectors.postgres.check.rights import may_grant, missing_grants
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import missing_ddl, read_capture
 from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, literal, statement
 from connectors.postgres.sql import name as quoted
 from streaming.core.model.errors import StateError
@@ -49,7 +49,7 @@ def attach_steps(
     told = () if rows_are_shared else servers
     id_ = uuid.uuid4().hex[:16]
     return [
-        InstallStep("rights of the agent's role", (*missing_grants(session, servers),)),
+        _rights(session, servers),
         InstallStep("the schema slackwater", (*_schema(session, replica, name, servers),)),
         InstallStep(f"the replication origin {name}", (*_origin(session, name),)),
         InstallStep("REPLICA IDENTITY FULL of each table", (*_identities(session, servers),)),
@@ -61,6 +61,17 @@ def attach_steps(
             (*_slot(session, name, told, id_),),
         ),
     ]
+
+
+def _rights(session: Session, servers: Sequence[ServerTable]) -> InstallStep:
+    """The statements that give the role what it lacks, which it may hardly run itself."""
+    what, grants = "rights of the agent's role", missing_grants(session, servers)
+    is_alone = grants and not may_grant(session)
+    to_do = (
+        f"the role may not give itself the {what} (with --dry-run `slackwater attach` prints the"
+        " statements): let a superuser run all that it prints, then run it again"
+    )
+    return InstallStep(what, (*grants,), to_do=to_do if is_alone else "")
 
 
 def _check_replica(session: Session, replica: str) -> None:

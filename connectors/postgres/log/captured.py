@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connectors.agent.images import OVERHEAD_BYTES, WireImage, too_large
-from connectors.postgres.log.captured_tables import ColumnForms, forms_of
+from connectors.postgres.log.captured_tables import ColumnForms, changed_columns, forms_of
 from connectors.postgres.log.fold import Captured
 from connectors.postgres.log.pgoutput import Relation
 from connectors.postgres.log.transactions import LogTransaction, Row, RowWrite, TableTruncate
@@ -65,12 +65,12 @@ class TableCapture:
 
     def _check(self, table: Table, relation: Relation) -> None:
         """StateError: rows were rewritten without a message, or lack a column."""
-        allowed = self.forms.get(relation.oid)
+        allowed = self.forms.get(relation.oid, ())
         found = forms_of(relation)
-        if allowed and not any(form.items() <= found.items() for form in allowed):
-            other = sorted(dict(set(allowed[-1].items()) - set(found.items())))
+        others = [changed_columns(form, found) for form in allowed]
+        if others and all(others):
             raise StateError(
-                f"column {', '.join(other)} of table {table.name} was dropped, renamed or given"
+                f"column {', '.join(others[-1])} of table {table.name} was dropped, renamed, or has"
                 " another type, and the log has rows of the table as it is now: let the"
                 " configuration follow, then start the agent again"
             )

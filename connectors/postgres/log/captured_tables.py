@@ -3,12 +3,14 @@
 PostgreSQL tells nobody that a table left the publication, that a column has another type (its
 values are rewritten without a message), or that a column that is new has a default.
 """
+# ruff: noqa: S608 made of constants
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import orjson
 
+from connectors.postgres.check.table_faults import ACTING_TRIGGERS, acting_fault
 from connectors.postgres.log.pgoutput import Relation
 from connectors.postgres.names import PUBLICATION
 from connectors.postgres.sql import Session
@@ -20,18 +22,17 @@ FULL = "f"
 """The replica identity with which the log has the row before."""
 
 ColumnForms = Mapping[str, str]
-"""Column -> its type: the oid, and the modifier where another one rewrites values."""
+"""Column -> its type: the oid, and the modifier where another one may rewrite values."""
 
 ColumnPlaces = Mapping[str, int]
 """Column -> its number in the table; one that is dropped and made again has another."""
 
-_QUERY = """SELECT c.oid::bigint, c.relname, c.relreplident::text,
+_QUERY = f"""SELECT c.oid::bigint, c.relname, c.relreplident::text,
   EXISTS (SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
     WHERE r.prrelid = c.oid AND p.pubname = %s),
   (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod, a.attnum))
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-  ARRAY(SELECT t.tgname::text FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
-    AND t.tgenabled IN ('A', 'R') ORDER BY t.tgname)
+  {ACTING_TRIGGERS}
 FROM pg_class c WHERE c.oid = ANY(%s)"""
 
 _OPERATIONS = """SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication
@@ -43,6 +44,9 @@ WHERE p.pubname = %s AND (r.prattrs IS NOT NULL OR r.prqual IS NOT NULL)"""
 
 _REWRITING = {1042, 1082, 1083, 1114, 1184, 1186, 1266, 1560, 1700}
 """oids of built-in types whose modifier changes values: bpchar, the times, bit, numeric."""
+
+_VARCHAR = 1043
+"""The oid of varchar, whose values lose spaces at their end when it becomes shorter."""
 
 _LISTS_SINCE = 150000
 """The version from which a publication can have lists of columns and filters of rows."""
@@ -77,12 +81,36 @@ class TableForm:
 
 def form_of(type_oid: int, modifier: int) -> str:
     """The form of a column."""
-    return f"{type_oid}:{modifier}" if type_oid in _REWRITING else str(type_oid)
+    has_modifier = type_oid in _REWRITING or type_oid == _VARCHAR
+    return f"{type_oid}:{modifier}" if has_modifier else str(type_oid)
+
+
+def is_rewritten(then: str, now: str) -> bool:
+    """Return whether values of a column may have changed when it came from one form to another."""
+    if then == now:
+        return False
+    (oid, _, before), (oid_now, _, after) = then.partition(":"), now.partition(":")
+    if not oid == oid_now == str(_VARCHAR):
+        return True
+    return int(after) >= 0 and not 0 <= int(before) <= int(after)
 
 
 def forms_of(relation: Relation) -> ColumnForms:
     """The forms of the columns of which the log has values."""
     return {one.name: form_of(one.type_oid, one.modifier) for one in relation.columns}
+
+
+def changed_columns(then: ColumnForms, logged: ColumnForms) -> list[str]:
+    """The columns that the log does not have, or in another form, but for a longer or shorter one.
+
+    A varchar may have become longer since; whether it became shorter is asked of the table.
+    """
+    return sorted(
+        column
+        for column, form in then.items()
+        if (found := logged.get(column)) is None
+        or (is_rewritten(form, found) and is_rewritten(found, form))
+    )
 
 
 def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTable]:
@@ -147,16 +175,13 @@ def check_captured(
             f" TABLE {name} REPLICA IDENTITY FULL; then start the agent again"
         )
     if found.acting:
-        raise StateError(
-            f"trigger {found.acting[0]} of table {name} fires on what the agent applies, and its"
-            f" writes would reach no other replica: ALTER TABLE {name} ENABLE TRIGGER"
-            f" {found.acting[0]}, or drop it; then start the agent again"
-        )
+        fault = acting_fault(name, found.acting[0])
+        raise StateError(f"table {name} {fault}; then start the agent again")
 
 
 def _check_same(table: Table, then: TableForm, found: CapturedTable) -> None:
     """StateError: values were changed without a word in the log."""
-    other = [one for one in table.columns if then.columns[one] != found.columns[one]]
+    other = [c for c in table.columns if is_rewritten(then.columns[c], found.columns[c])]
     if other:
         raise StateError(
             f"column {', '.join(other)} of table {table.name} has another type now, so its values"
@@ -188,7 +213,9 @@ def to_tell(
             if names:
                 yield name, f"column {', '.join(names)} was not replicated"
             other = [
-                c for c in now.columns if before.columns.get(c, now.columns[c]) != now.columns[c]
+                c
+                for c, form in now.columns.items()
+                if is_rewritten(before.columns.get(c, form), form)
             ]
             if other and not names:
                 yield name, f"column {', '.join(other)} had another type"

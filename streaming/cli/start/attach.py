@@ -137,6 +137,8 @@ def _is_wanted(
         raise StateError("nothing is done: " + "; ".join(plan.in_the_way))
     if dry_run or all(step.is_done for step in plan.steps):
         return False
+    if lacking := [step.to_do for step in plan.steps if step.to_do]:
+        raise StateError("nothing is done: " + "; ".join(lacking))
     if not yes:
         typer.confirm(question, default=False, abort=True)
     return True

@@ -10,5 +10,6 @@ def write_points(points: Sequence[CheckedPoint], mark: str = "") -> None:
     """A line for each behind the mark: that it is in order, or what to do."""
     for one in points:
         kind = "to do" if one.is_in_the_way else "warning"
-        text = f"{kind}: {one.what}: {one.to_do}" if one.to_do else f"ok: {one.what}"
+        subject = "" if one.to_do.startswith(one.what) else f"{one.what}: "
+        text = f"{kind}: {subject}{one.to_do}" if one.to_do else f"ok: {one.what}"
         write_sentence(f"{mark}{text}")

@@ -41,6 +41,8 @@ _ID_SOURCES = {
     None: "given by the application",
     IdSource.LARGEST: "the largest plus one",
     IdSource.LARGEST_EVER: "the largest that ever was plus one",
+    IdSource.SEQUENCE: "the next of a sequence",
+    IdSource.OWN_SEQUENCE: "the next of a sequence of the replica's own ids",
 }
 
 ASPECTS = (

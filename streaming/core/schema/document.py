@@ -32,6 +32,10 @@ class IdSource(StrEnum):
     """the largest id there is plus one: that of a deleted row may be given again"""
     LARGEST_EVER = "largest_ever"
     """the largest id there ever was plus one"""
+    SEQUENCE = "sequence"
+    """the next id of a sequence, which rows of other replicas do not move on"""
+    OWN_SEQUENCE = "own_sequence"
+    """the next id of a sequence that was set to keep away from other replicas' ids"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connectors.agent.contract import JournalEntry
-from connectors.postgres.catalog import read_table
 from connectors.postgres.install.system import Capture, read_capture
 from connectors.postgres.log.captured import TableCapture
 from connectors.postgres.log.checkpoint import checkpoint_of
@@ -17,6 +16,7 @@ from connectors.postgres.log.numbering import parse_numbering
 from connectors.postgres.log.pgoutput import Begin, parse
 from connectors.postgres.log.transactions import Assembler
 from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session
 from streaming.core.model.table import Table
 

@@ -8,7 +8,6 @@ import pytest
 from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import StoreBusyError
 from connectors.agent.settings import AgentSettings, DatabaseAddress
-from connectors.postgres.catalog import read_table
 from connectors.postgres.check.rights import missing_grants
 from connectors.postgres.install.attach import attach
 from connectors.postgres.install.attachment import attached
@@ -17,6 +16,7 @@ from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.install.system import read_capture
 from connectors.postgres.names import server_name
 from connectors.postgres.run import open_store
+from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import ColumnType, Table

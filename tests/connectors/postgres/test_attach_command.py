@@ -77,7 +77,7 @@ def test_the_script_is_all_that_a_role_without_rights_needs(
     """Whoever may do it runs what is printed; the agent's role is neither superuser nor owner."""
     before = slackwater("agent", "check", "--database", by_least(shop))
     script = slackwater("attach", by_least(shop), "--replica", "b", "--dry-run").out
-    lacking = slackwater("attach", by_least(shop), "--replica", "b", "--yes")
+    lacking = slackwater("attach", by_least(shop), "--replica", "b")
 
     shop.run_script(script)
     done = slackwater("attach", by_least(shop), "--replica", "b", "--yes")
@@ -142,6 +142,7 @@ def test_nothing_is_attached_that_cannot_be_replicated(
     answer = slackwater("attach", shop.dsn, "--replica", "b", "--yes")
 
     assert answer.code == 1
+    assert "-- to do: table t is not in the log" in answer.out
     assert "nothing is done: table t is not in the log" in answer.err
 
 

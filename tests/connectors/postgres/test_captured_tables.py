@@ -62,7 +62,7 @@ def told(store: ReplicaStore) -> list[str]:
             CREATE TRIGGER audit AFTER INSERT ON items EXECUTE FUNCTION f();
             ALTER TABLE items ENABLE ALWAYS TRIGGER audit""",
             StateError,
-            "trigger audit of table items fires on what the agent applies",
+            "table items has the trigger audit, enabled ALWAYS",
         ),
     ],
 )
@@ -102,6 +102,26 @@ def test_what_changes_no_replicated_value_does_not_end_the_agent(
     assert record.after == '{"id":"1","name":"a","price":null}'
     hello = attached.store().start_session("s2", None, lost=False)
     assert hello.unreplicated == (("items.note",) if "note" in statement else None)
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_varchar_that_becomes_shorter_ends_the_agent(
+    attached: PostgresDatabase, *, stops: bool
+) -> None:
+    """Spaces at the end of its values are cut off without a word in the log."""
+    attached.write("ALTER TABLE items ALTER name TYPE varchar(4)")
+    store = opened(attached)
+    attached.write("ALTER TABLE items ALTER name TYPE varchar(8)")
+    store.check_schema()
+    attached.write(
+        "INSERT INTO items VALUES (1, 'abcd   ')", "ALTER TABLE items ALTER name TYPE varchar(4)"
+    )
+
+    if stops:
+        assert told(opened(attached)) == ['{"id":"1"}']
+    else:
+        with pytest.raises(StateError, match="column name of table items has another type"):
+            store.check_schema()
 
 
 def test_rows_of_another_form_are_not_published(attached: PostgresDatabase) -> None:

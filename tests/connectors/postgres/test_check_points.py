@@ -7,7 +7,6 @@ import pytest
 
 from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.found import CheckedPoint
-from connectors.postgres.catalog import read_table
 from connectors.postgres.check.attached_points import attached_points
 from connectors.postgres.check.rights import replication_point, rights_points
 from connectors.postgres.check.server_points import server_points
@@ -15,6 +14,7 @@ from connectors.postgres.check.table_faults import table_faults
 from connectors.postgres.install.attach import attach
 from connectors.postgres.install.attachment import attached
 from connectors.postgres.install.detach import detach
+from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session
 from streaming.core.model.table import ColumnType, Table
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.agent.contract import StoreError
-from connectors.postgres.catalog import ServerTable, read_table
 from connectors.postgres.compare.rows import compared, opened
 from connectors.postgres.compare.text_sql import row_sql
 from connectors.postgres.connection import agent_conninfo
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from connectors.postgres.values.types import kinds_of, refusal_of

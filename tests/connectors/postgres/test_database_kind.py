@@ -152,7 +152,7 @@ def test_its_schema_is_a_document_like_any_other(place: str) -> None:
     assert document["database"].startswith("PostgreSQL ")
     assert document["encoding"] == "UTF-8"
     assert document["storages"]["numeric"] == ["decimal", "text"]
-    assert table["columns"][0]["id_source"] == "largest_ever"
+    assert table["columns"][0]["id_source"] == "sequence"
     assert [one["columns"] for one in table["uniques"]] == [["id"], ["email"]]
     assert table["references"] == [
         {

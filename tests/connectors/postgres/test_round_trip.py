@@ -6,7 +6,7 @@ import orjson
 import psycopg
 import pytest
 
-from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, texts
 from connectors.postgres.values.image import image
 from connectors.postgres.values.types import kinds_of, refusal_of

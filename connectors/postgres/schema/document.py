@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
-from connectors.postgres.catalog import ServerTable, read_table
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session
 from connectors.postgres.values.types import kinds_of
 from streaming.core.model.errors import ConfigError
@@ -22,7 +22,9 @@ from streaming.core.schema.document import (
 
 _COLUMNS = """SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
   pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '', a.attidentity <> '',
-  CASE WHEN c.collisdeterministic THEN NULL ELSE c.collname END
+  CASE WHEN c.collisdeterministic THEN NULL ELSE c.collname END,
+  (SELECT q.seqincrement <> 1 OR q.seqmin > 1 FROM pg_sequence q
+    WHERE q.seqrelid = pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)::regclass)
 FROM pg_attribute a
   LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   LEFT JOIN pg_collation c ON c.oid = a.attcollation
@@ -96,7 +98,7 @@ def schema_table(session: Session, server: ServerTable) -> SchemaTable:
 
 def _columns(session: Session, server: ServerTable) -> Iterator[SchemaColumn]:
     rows = session.execute(_COLUMNS, (server.oid,)).fetchall()
-    for name, declared, not_null, expression, is_generated, is_identity, collation in rows:
+    for name, declared, not_null, expression, is_generated, is_identity, collation, apart in rows:
         is_serial = is_identity or (not is_generated and str(expression).startswith("nextval("))
         default = None if is_generated or is_serial else expression
         yield SchemaColumn(
@@ -107,7 +109,7 @@ def _columns(session: Session, server: ServerTable) -> Iterator[SchemaColumn]:
             None if default is None else _without_cast(default),
             expression if is_generated else None,
             collation,
-            IdSource.LARGEST_EVER if is_serial else None,
+            (IdSource.OWN_SEQUENCE if apart else IdSource.SEQUENCE) if is_serial else None,
         )
 
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from connectors.postgres.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.check.table_faults import table_faults
+from connectors.postgres.schema.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.sql import Session
 from connectors.postgres.values.types import kinds_of, refusal_of
 from streaming.core.model.table import Table
