@@ -13,7 +13,7 @@ PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
 _HEAD = f"""\
 # Configuration
 
-This page is made from `streaming/config/sections.py`; `make docs` writes it.
+This page is made from the sections in `streaming/config`; `make docs` writes it.
 `slackwater config schema` prints the same, and `slackwater config check` lists the mistakes of a file.
 
 The configuration is one file of TOML, `hub.toml` in the current folder unless `--config` names another.

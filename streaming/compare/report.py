@@ -9,6 +9,7 @@ from streaming.core.compare.difference import DifferenceKind, DifferingRow
 from streaming.core.compare.row_text import Image
 from streaming.core.model.values import json_text
 from streaming.core.text.wording import as_count
+from streaming.facts.consumers.compared import behind_text
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.report_page import page_table, paragraph, report_page
 
@@ -40,12 +41,18 @@ class ReplicaComparison:
         """Return whether no row differs."""
         return not self.rows
 
+    @property
+    def behind_s(self) -> float | None:
+        """How far a consumer is behind, if that is more than was waited for and rows differ."""
+        return max((s for one in self.tables if (s := one.behind_s) is not None), default=None)
+
     def document(self) -> dict[str, Any]:
         """The comparison as JSON."""
         return {
             "first": self.first,
             "second": self.second,
             "is_equal": self.is_equal,
+            "behind_s": self.behind_s,
             "tables": [
                 {
                     "table": one.table.name,
@@ -89,7 +96,7 @@ class ReplicaComparison:
                 yield named, column, _shown(row.first, column), _shown(row.second, column), known
 
     def conclusion(self) -> str:
-        """The answer in one sentence."""
+        """The answer in one sentence, and whether it may be one of rows in flight."""
         of = f"{self.first} and {self.second}"
         compared = sum(max(one.rows) for one in self.tables)
         in_flight = sum(one.in_flight for one in self.tables)
@@ -99,9 +106,9 @@ class ReplicaComparison:
         least = "at least " if any(one.is_cut for one in self.tables) else ""
         known = sum((row.table, row.key) in self.known for row in self.rows)
         listed = f", {known} of them known" if known else ""
-        return (
-            f"{of} differ in {least}{as_count(len(self.rows), 'row')} of {compared}{listed}{flight}"
-        )
+        behind = "" if self.behind_s is None else f". But {behind_text(self.behind_s)}"
+        differ = f"differ in {least}{as_count(len(self.rows), 'row')} of {compared}{listed}{flight}"
+        return f"{of} {differ}{behind}"
 
     @property
     def table_heads(self) -> tuple[str, ...]:

@@ -1,38 +1,148 @@
-"""One round of a continuous comparison: all tables of an agreement, at a bounded cost."""
+"""A continuous comparison: each consumer with the hub, when its round is due, at a bounded cost."""
 
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from checkpoints.config import store_comparison
+from checkpoints.reading.reader import open_state
+from checkpoints.store import StateStore, storage_errors
+from streaming.compare.lag import lag_of
 from streaming.compare.run import Pace, Waiting, compared_tables
-from streaming.compare.sides import HUB, ComparedSide, opened_side, side_named
+from streaming.compare.sides import HUB, opened_side, side_named
+from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.facts.consumers.compared import ComparedRound
+from streaming.core.model.errors import ConfigError, HubError
+from streaming.core.text.wording import as_count
+from streaming.facts.consumers.compared import ComparedRound, behind_text
+from streaming.facts.names import serving
 
 
-def compared_consumer(
-    config: Config,
-    agreement: AgreementConfig,
-    side: ComparedSide,
-    waiting: Waiting,
-    pace: Pace,
-    load: str | None,
-) -> ComparedRound:
-    """Compare a consumer's tables with the hub's; StateError or StoreError: one cannot be read.
+@dataclass(frozen=True, slots=True)
+class RoundOptions:
+    """What was said on the command line, over the configuration; None: nothing.
+
+    `rounds`: how many each consumer has; 0: they never end.
+    """
+
+    settle_s: float | None = None
+    every_s: float | None = None
+    rows_per_s: int | None = None
+    load: str | None = None
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerRounds:
+    """The rounds of one consumer."""
+
+    agreement: AgreementConfig
+    database: str
+    every_s: float
+    rows_per_s: float
+    load: str | None
+
+
+Tell = Callable[[str, ComparedRound | HubError], None]
+"""Is told of each round by its consumer: what it found, or why it could not be."""
+
+
+def consumer_rounds(
+    config: Config, databases: Mapping[str, str], options: RoundOptions
+) -> list[ConsumerRounds]:
+    """Those of these databases, consumer -> DSN; without one those of the sections `compare`.
+
+    ConfigError: a database is of no consumer.
+    """
+    agreements = {one.consumer: one for one in config.agreements}
+    for name in databases:
+        if name not in agreements:
+            raise ConfigError(
+                f"--database {name}: no agreement has this consumer: use one of"
+                f" {', '.join(agreements) or 'none'}"
+            )
+    named = databases or {name: one.database for name, one in config.compared.items()}
+    return [_rounds_of(agreements[name], dsn, options) for name, dsn in named.items()]
+
+
+def _rounds_of(agreement: AgreementConfig, dsn: str, options: RoundOptions) -> ConsumerRounds:
+    own = agreement.compare or CompareConfig(database=dsn)
+    return ConsumerRounds(
+        agreement,
+        dsn,
+        own.every_s if options.every_s is None else options.every_s,
+        options.rows_per_s or own.rows_per_s,
+        options.load or own.load,
+    )
+
+
+def go_round(
+    config: Config, consumers: Sequence[ConsumerRounds], options: RoundOptions, tell: Tell
+) -> None:
+    """Compare each consumer when its round is due, one after the other, and store what it found.
+
+    A database that cannot be read is told of, and tried again in its next round; so is a state.
+    """
+    due_s = dict.fromkeys(range(len(consumers)), time.monotonic())
+    done = dict.fromkeys(due_s, 0)
+    while due_s:
+        place = min(due_s, key=due_s.__getitem__)
+        one = consumers[place]
+        time.sleep(max(0.0, due_s[place] - time.monotonic()))
+        due_s[place] = time.monotonic() + one.every_s
+        try:
+            with storage_errors(config.hub.state):
+                found = _compared(config, one, options)
+        except HubError as error:
+            tell(one.agreement.consumer, error)
+        else:
+            if found is not None:
+                tell(one.agreement.consumer, found)
+        done[place] += 1
+        if done[place] == options.rounds:
+            del due_s[place]
+
+
+def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> ComparedRound | None:
+    """What a round found, stored; None: the replica is retired for good.
 
     The hub's rows of a table are read at its beginning, and each of its ranges when its time has
     come; what was written in between is in flight, and is looked at again.
     """
-    known, wanted = config.table_map(), config.tables_of(agreement)
-    tables = [known[name] for name in known if name in wanted]
-    began_s = waiting.now()
+    root, name = config.hub.state, one.agreement.consumer
+    if one.agreement not in serving(config, open_state(root)).agreements:
+        return None
+    side = side_named(config, name, {name: one.database})
+    known, wanted = config.table_map(), config.tables_of(one.agreement)
+    tables = [known[table] for table in known if table in wanted]
+    lag_s = partial(lag_of, config, [name])
+    waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s)
+    pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
     with (
-        opened_side(config, side_named(config, HUB, {}), load) as hub,
-        opened_side(config, side, load) as replica,
+        opened_side(config, side_named(config, HUB, {}), one.load) as hub,
+        opened_side(config, side, one.load) as replica,
     ):
         found = compared_tables(tables, hub, replica, waiting, parts=pace.parts)
-    return ComparedRound(
-        agreement.name,
-        rows=sum(max(one.rows) for one in found),
-        differing=sum(len(one.differing) for one in found),
-        more_differ=any(one.is_cut for one in found),
-        in_flight=sum(one.in_flight for one in found),
-        seconds=round(waiting.now() - began_s, 3),
+    result = ComparedRound(
+        one.agreement.name,
+        rows=sum(max(each.rows) for each in found),
+        differing=sum(len(each.differing) for each in found),
+        more_differ=any(each.is_cut for each in found),
+        in_flight=sum(each.in_flight for each in found),
+        seconds=round(time.monotonic() - began_s, 3),
+        behind_s=max((s for each in found if (s := each.behind_s) is not None), default=None),
+    )
+    store_comparison(StateStore(root), result.text(), round(time.time() * 1000))
+    return result
+
+
+def round_text(consumer: str, found: ComparedRound) -> str:
+    """What a round found, as a line."""
+    least = "at least " if found.more_differ else ""
+    behind = "" if found.behind_s is None else f"; {behind_text(found.behind_s)}"
+    return (
+        f"{consumer}: {as_count(found.rows, 'row')} compared, {least}{found.differing} differ"
+        f" ({found.seconds:.0f} s){behind}"
     )

@@ -16,8 +16,13 @@ PAUSE_S = 1.0
 LENGTHENED = 1.5
 """By so much each further pause is longer."""
 
+PAUSE_MAX_S = 5.0
+
 AT_ONCE = 500
 """So many rows that differ are read at a time."""
+
+SETTLE_S, SETTLE_MAX_S = 10.0, 600.0
+"""Rows may be in flight for so long at least, and at most, however far a consumer is behind."""
 
 MOST = 10_000
 """How many differing rows of a table are looked for at most."""
@@ -28,7 +33,8 @@ class TableComparison:
     """A table as it was compared.
 
     `rows`: how many each side had; `in_flight`: how many rows differed first and then became equal;
-    `is_cut`: more rows differ than were looked for.
+    `is_cut`: more rows differ than were looked for. `behind_s`: a consumer is so far behind, which
+    is more than was waited for, so rows that differ may still be in flight.
     """
 
     table: Table
@@ -36,15 +42,30 @@ class TableComparison:
     differing: tuple[DifferingRow, ...] = ()
     in_flight: int = 0
     is_cut: bool = False
+    behind_s: float | None = None
+
+
+def _no_lag() -> float:
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How long rows may be in flight; `sleep` and `now` are those of module time."""
+    """How long rows may be in flight; `sleep` and `now` are those of module time.
 
-    settle_s: float
+    `settle_s` None: twice the lag, within bounds. `lag_s`: how far a consumer is behind now.
+    """
+
+    settle_s: float | None
     sleep: Callable[[float], object]
     now: Callable[[], float]
+    lag_s: Callable[[], float] = _no_lag
+
+    def wanted_s(self) -> float:
+        """How long to wait, by the lag as it is now."""
+        if self.settle_s is not None:
+            return self.settle_s
+        return min(max(SETTLE_S, 2 * self.lag_s()), SETTLE_MAX_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +116,32 @@ def compared_tables(
 ) -> list[TableComparison]:
     """Compare tables of two sides; a row that is in flight is left out only once it is equal."""
     looked = [_first_look(table, first, second, most, parts) for table in tables]
-    end, pause_s = waiting.now() + waiting.settle_s, PAUSE_S
+    if any(one.found.differing for one in looked):
+        settle_s = waiting.wanted_s()
+        looked = _looked_again(looked, waiting, settle_s)
+        looked = _compared_with_lag(looked, waiting, settle_s)
+    return [_in_order(one.found) for one in looked]
+
+
+def _looked_again(looked: list[_Looked], waiting: Waiting, settle_s: float) -> list[_Looked]:
+    """The tables with the rows that still differ when so much time has passed."""
+    end, pause_s = waiting.now() + settle_s, PAUSE_S
     while any(one.found.differing for one in looked) and (left_s := end - waiting.now()) > 0:
         waiting.sleep(min(pause_s, left_s))
-        pause_s *= LENGTHENED
+        pause_s = min(pause_s * LENGTHENED, PAUSE_MAX_S)
         looked = [one.again() if one.found.differing else one for one in looked]
-    return [_in_order(one.found) for one in looked]
+    return looked
+
+
+def _compared_with_lag(looked: list[_Looked], waiting: Waiting, settle_s: float) -> list[_Looked]:
+    """The tables, of which those that differ say so if a consumer is further behind than that."""
+    lag_s = waiting.lag_s() if any(one.found.differing for one in looked) else 0.0
+    if lag_s <= settle_s:
+        return looked
+    return [
+        replace(one, found=replace(one.found, behind_s=lag_s)) if one.found.differing else one
+        for one in looked
+    ]
 
 
 def _first_look(

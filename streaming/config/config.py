@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from streaming.config.comparison import CompareConfig
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.sections import (
@@ -121,6 +122,12 @@ class Config(BaseModel):
     def by_packets(self) -> dict[str, AgreementConfig]:
         """Consumer -> its agreement, of those that Kafka does not reach."""
         return {one.consumer: one for one in self.agreements if one.packets is not None}
+
+    @property
+    def compared(self) -> dict[str, CompareConfig]:
+        """Consumer -> the comparison of its agreement, of those that have one."""
+        own = ((one.consumer, one.compare) for one in self.agreements)
+        return {name: section for name, section in own if section is not None}
 
     def document(self) -> str:
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""

@@ -7,6 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from streaming.config.comparison import INVALID_DSN
 from streaming.config.config import ENV_DELIMITER, ENV_PREFIX, Config
 from streaming.core.access.secret_names import is_secret, without_login
 from streaming.core.model.errors import ConfigError
@@ -73,7 +74,8 @@ def _reworded(message: str) -> str:
 def _shown(path: str, details: ErrorDetails) -> bool:
     """Return whether the value may be shown: a single value that is no secret."""
     is_value = isinstance(details["input"], str | int | float)
-    return is_value and "." in path and path != "kafka.options" and not is_secret(path)
+    is_hidden = path == "kafka.options" or details["type"] == INVALID_DSN or is_secret(path)
+    return is_value and "." in path and not is_hidden
 
 
 def _safe(value: object) -> object:

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from connectors.log_format import LogFormat
+from streaming.config.comparison import CompareConfig
 from streaming.config.options import Options, masked, masked_values
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.root import BucketRoot, S3Access, StateRoot, parse_root
@@ -357,6 +358,8 @@ class AgreementConfig(_Section):
     packet_every_s: NonNegative = 10
     """How many seconds after a packet the next one is exported, if there is something to say; 0:
     only by `slackwater export`."""
+    compare: CompareConfig | None = None
+    """The comparison of its consumer with the hub; none without it."""
 
     @property
     def packet_every_ms(self) -> int | None:

@@ -4,7 +4,8 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints.commit import faults
@@ -23,6 +24,7 @@ from streaming.config.sources.live import with_options
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
+from streaming.hub.comparison import compared_beside
 from streaming.hub.observe.extras import lineage, traced
 from streaming.hub.observe.served import served
 from streaming.hub.observe.view import HubView
@@ -45,6 +47,7 @@ FAULT_VARIABLE = "SLACKWATER_FAULT"
 
 
 def run(
+    path: Path,
     config: Config,
     stop: StopSignals,
     options: LiveOptions,
@@ -55,10 +58,11 @@ def run(
 ) -> None:
     """Run the hub until a signal stops it.
 
-    `options`, `access`: [kafka.options], and who may read the port, as they are now.
-    `available_now`: process what is there, publish all of it, then end. `standby`: where another
-    hub works on the state, wait until it does not, with Spark at work. HubError: it could not start
-    or go on, with the reason. StartInterrupted: it was stopped while it started.
+    `path`: where the configuration is, for the process beside the hub. `options`, `access`:
+    [kafka.options], and who may read the port, as they are now. `available_now`: process what is
+    there, publish all of it, then end. `standby`: where another hub works on the state, wait until
+    it does not, with Spark at work. HubError: it could not start or go on, with the reason.
+    StartInterrupted: it was stopped while it started.
     """
     check(unlisted(config.table_map().values(), config.functions.modules))
     view = HubView(config)
@@ -69,7 +73,8 @@ def run(
     at_work = _standby(view, config, port) if standby else _at_once(config, port)
     with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
         outage = KafkaOutage(config, view, options)
-        _run_on_spark(own, outage, stop, available_now=available_now)
+        beside = nullcontext() if available_now else compared_beside(path, config)
+        _run_on_spark(own, outage, stop, beside, available_now=available_now)
 
 
 def _write_log(
@@ -140,14 +145,22 @@ def _spark(config: Config) -> Iterator["SparkSession"]:
 
 
 def _run_on_spark(
-    own: _AtWork, outage: KafkaOutage, stop: StopSignals, *, available_now: bool
+    own: _AtWork,
+    outage: KafkaOutage,
+    stop: StopSignals,
+    beside: AbstractContextManager[None],
+    *,
+    available_now: bool,
 ) -> None:
-    """Run one service after the other, each with Kafka's options as they are then."""
+    """Run one service after the other, each with Kafka's options as they are then.
+
+    `beside`: entered once the first one is open, and so is its state.
+    """
     view = outage.view
     reach = faults.parse_fault(os.environ.get(FAULT_VARIABLE))
     watchdog = _watchdog(view, own.spark)
     watchdog.start()
-    followed = own.followed
+    followed, ends, is_open = own.followed, ExitStack(), False
     try:
         while True:
             service: Service | None = None
@@ -157,6 +170,9 @@ def _run_on_spark(
                 outage.has_worked = True
                 watchdog.waiting, watchdog.is_away = service.waiting, service.is_away
                 stop.started()
+                if not is_open:
+                    ends.enter_context(beside)
+                    is_open = True
                 service.run(stop.end, available_now=available_now)
             except FAILURES as error:
                 watchdog.waiting, watchdog.is_away = _nothing, view.is_waiting
@@ -172,6 +188,7 @@ def _run_on_spark(
             else:
                 return
     finally:
+        ends.close()
         watchdog.stop()
 
 

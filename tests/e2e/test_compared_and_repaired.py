@@ -1,8 +1,6 @@
 """Rows that differ behind the hub's back: found, set right through it, and on record."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,14 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, database, execute, rows
+from tests.harness.sqlite_agents import (
+    agents,
+    create,
+    database,
+    execute,
+    execute_uncaptured,
+    rows,
+)
 
 
 @pytest.fixture
@@ -20,20 +25,6 @@ def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         for name in "ab":
             create(made, name)
         yield made
-
-
-def execute_uncaptured(at: Site, name: str, statement: str) -> None:
-    """Run a statement while no trigger is there, as a tool does that knows no triggers."""
-    with closing(sqlite3.connect(database(at, name), timeout=60, isolation_level=None)) as client:
-        client.execute("BEGIN IMMEDIATE")
-        found = client.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-        triggers = found.fetchall()
-        for trigger, _ in triggers:
-            client.execute(f'DROP TRIGGER "{trigger}"')
-        client.execute(statement)
-        for _, create_trigger in triggers:
-            client.execute(create_trigger)
-        client.execute("COMMIT")
 
 
 @pytest.mark.more

@@ -3,6 +3,7 @@
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,10 @@ from streaming.cli.look.repairing import (
     show_repair,
     user_name,
 )
-from streaming.cli.look.rounds import RoundTiming, run_rounds
+from streaming.cli.look.rounds import run_rounds
+from streaming.compare.lag import lag_of
 from streaming.compare.report import ReplicaComparison, known_rows
+from streaming.compare.rounds import RoundOptions
 from streaming.compare.run import Waiting, compared_tables
 from streaming.compare.sides import (
     ComparedSide,
@@ -62,12 +65,13 @@ Tables = Annotated[
     typer.Option("--table", metavar="TABLE", help="Only this table; can be given repeatedly."),
 ]
 Settle = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--settle",
         metavar="SECONDS",
         min=0,
-        help="Look again for so long at rows that differ: they may be in flight.",
+        help="Look again for so long at rows that differ: they may be in flight. By default twice"
+        " the lag, at least 10 and at most 600.",
     ),
 ]
 HtmlFile = Annotated[
@@ -105,19 +109,26 @@ Continuous = Annotated[
     bool,
     typer.Option(
         "--continuous",
-        help="Compare each replica of a --database with the hub, round after round, beside a hub.",
+        help="Compare each replica of a --database with the hub, round after round, beside a hub;"
+        " without one each that has a section `compare`.",
     ),
 ]
 Every = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--every", metavar="SECONDS", min=0, help="With --continuous: begin a round so often."
+        "--every",
+        metavar="SECONDS",
+        min=0,
+        help="With --continuous: begin a round so often; 3600, or as the section `compare` says.",
     ),
 ]
 Rate = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--rate", metavar="ROWS", min=1, help="With --continuous: compare so many rows a second."
+        "--rate",
+        metavar="ROWS",
+        min=1,
+        help="With --continuous: compare so many rows a second; 20000, or as the section says.",
     ),
 ]
 Rounds = Annotated[
@@ -134,7 +145,7 @@ def compare(
     database: Databases = None,
     config: ConfigPath = DEFAULT_CONFIG,
     table: Tables = None,
-    settle: Settle = 10.0,
+    settle: Settle = None,
     load_: Load = None,
     as_json: AsJson = False,
     html: HtmlFile = None,
@@ -147,8 +158,8 @@ def compare(
     why: Why = "",
     by: By = "",
     continuous: Continuous = False,
-    every: Every = 3600.0,
-    rate: Rate = 20_000,
+    every: Every = None,
+    rate: Rate = None,
     rounds: Rounds = 0,
 ) -> None:
     """Compare the rows of two replicas, or of a replica and the hub; exit 0 if they are equal.
@@ -162,13 +173,14 @@ def compare(
     only says what would be done; with it, who ordered it and why is recorded.
 
     With --continuous neither A nor B is named: each replica of a --database is compared with the
-    hub, and `status`, the hub's page and its metrics show what the last round found.
+    hub, without one each that has a section `compare`; and `status`, the hub's page and its metrics
+    show what the last round found. `slackwater run` does so by itself where there is a section.
     """
     if continuous:
         with cannot_say():
             databases = databases_named(database or [])
-            timing = RoundTiming(settle, every, rate, rounds)
-            run_rounds(load(config), databases, timing, load_, as_json=as_json)
+            options = RoundOptions(settle, every, rate, load_, rounds)
+            run_rounds(load(config), databases, options, as_json=as_json)
         return
     with cannot_say():
         configured = load(config)
@@ -221,7 +233,7 @@ def _compared(
     config: Config,
     sides: tuple[ComparedSide, ComparedSide],
     named: list[str],
-    settle_s: float,
+    settle_s: float | None,
     load_: str | None,
 ) -> ReplicaComparison:
     first, second = sides
@@ -234,7 +246,9 @@ def _compared(
     wanted = [known[name] for name in known if name in both and (not named or name in named)]
     with ExitStack() as stack:
         tables = [stack.enter_context(opened_side(config, side, load_)) for side in sides]
-        waiting = Waiting(settle_s, time.sleep, time.monotonic)
+        replicas = [side.replica for side in sides if side.replica is not None]
+        lag_s = partial(lag_of, config, replicas)
+        waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s)
         found = compared_tables(wanted, tables[0], tables[1], waiting)
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name

@@ -143,8 +143,18 @@ def fields() -> Iterator[FieldDoc]:
             yield _field(name, info, meanings(Config)[name])
             continue
         listed = "[]" if get_origin(info.annotation) is tuple else ""
-        for field, field_info in inner.model_fields.items():
-            yield _field(f"{name}{listed}.{field}", field_info, meanings(inner)[field])
+        yield from _fields_of(inner, f"{name}{listed}")
+
+
+def _fields_of(model: type[BaseModel], path: str) -> Iterator[FieldDoc]:
+    """The fields of a section, then those of the sections in it."""
+    told = meanings(model)
+    for name, info in model.model_fields.items():
+        yield _field(f"{path}.{name}", info, told[name])
+    for name in model.model_fields:
+        inner = section(model, name)
+        if inner is not None:
+            yield from _fields_of(inner, f"{path}.{name}")
 
 
 def meanings(model: type) -> dict[str, str]:
@@ -197,6 +207,8 @@ def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common 
         return " or ".join(_type_text(one) for one in inner if one is not type(None))
     if origin is Literal:
         return " or ".join(json.dumps(one) for one in inner)
+    if issubclass(kind, BaseModel):
+        return "a section"
     if issubclass(kind, Enum):
         return "one of " + ", ".join(member.value for member in kind)
     return {str: "text", int: "integer", Path: "path", BucketRoot: "s3://bucket/prefix"}[kind]

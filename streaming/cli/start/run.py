@@ -66,7 +66,8 @@ def run(
         configured = load(config)
         live = live_options(config, configured), live_access(config, configured)
         process = import_module("streaming.hub.process")  # it imports Spark
-        process.run(configured, stop, *live, available_now=available_now, standby=standby)
+        options = {"available_now": available_now, "standby": standby}
+        process.run(config, configured, stop, *live, **options)
 
 
 def demo(

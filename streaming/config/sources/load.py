@@ -49,7 +49,7 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
         if not _names_parts(variables):  # the file is what was validated
             lines = list(dict.fromkeys([*lines, *problems(data)]))
         raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
-    config = from_folder(config, path.resolve().parent)
+    config = _compared(from_folder(config, path.resolve().parent), path.resolve().parent)
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub, "http": _from_folder(config.http, path)})
 
@@ -79,6 +79,17 @@ def _from_folder(http: HttpConfig, path: Path) -> HttpConfig:
     return http.model_copy(
         update={name: file and folder / file.expanduser() for name, file in files.items()}
     )
+
+
+def _compared(config: Config, folder: Path) -> Config:
+    """The configuration with the files that are compared from this folder on."""
+    agreements = tuple(
+        one
+        if one.compare is None
+        else one.model_copy(update={"compare": one.compare.from_folder(folder)})
+        for one in config.agreements
+    )
+    return config.model_copy(update={"agreements": agreements})
 
 
 def _state_folder() -> Path:

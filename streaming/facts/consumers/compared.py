@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from checkpoints.reading.reader import Reader
-from streaming.core.text.wording import as_age, as_count
+from streaming.core.text.wording import as_age, as_count, as_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class ComparedRound:
     """What one round over the tables of an agreement found; `seconds`: how long it took.
 
     `more_differ`: more rows differ than were looked for. `in_flight`: rows that differed first.
+    `behind_s`: as of `behind_text`.
     """
 
     agreement: str
@@ -24,6 +25,7 @@ class ComparedRound:
     more_differ: bool
     in_flight: int
     seconds: float
+    behind_s: float | None = None
 
     def text(self) -> str:
         """The round as the document of a row of `config`."""
@@ -39,13 +41,24 @@ class ConsumerComparison:
     more_differ: bool
     ended_at: datetime
     age_s: float
+    behind_s: float | None = None
 
     @property
     def text(self) -> str:
         """Return it as a sentence."""
         least = "at least " if self.more_differ else ""
         rows = as_count(self.rows, "row")
-        return f"compared {as_age(self.age_s)}: {rows}, {least}{self.differing} of them differ"
+        behind = "" if self.behind_s is None else f"; {behind_text(self.behind_s)}"
+        differ = f"{least}{self.differing} of them differ"
+        return f"compared {as_age(self.age_s)}: {rows}, {differ}{behind}"
+
+
+def behind_text(behind_s: float) -> str:
+    """What it means that a consumer is further behind than a comparison waited for."""
+    return (
+        f"a consumer was {as_duration(behind_s)} behind, longer than was waited for, so what"
+        " differs may be in flight"
+    )
 
 
 def compared_rounds(reader: Reader) -> dict[str, tuple[ComparedRound, datetime]]:
@@ -65,9 +78,12 @@ def consumer_comparison(
         return None
     found, at = rounds[agreement]
     age_s = round(now_s - at.timestamp(), 3)
-    return ConsumerComparison(found.rows, found.differing, found.more_differ, at, age_s)
+    return ConsumerComparison(
+        found.rows, found.differing, found.more_differ, at, age_s, found.behind_s
+    )
 
 
 def _parsed(document: Mapping[str, Any]) -> ComparedRound:
-    """A round of this version; a later one may say more."""
-    return ComparedRound(**{name: document[name] for name in ComparedRound.__dataclass_fields__})
+    """A round as this version knows it; another one may say more, or less."""
+    known = ComparedRound.__dataclass_fields__
+    return ComparedRound(**{name: document[name] for name in known if name in document})

@@ -1,6 +1,7 @@
 """`slackwater compare`: two databases, or a database and the hub; what differs is named."""
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,8 @@ from checkpoints.tables import TableName
 from connectors.sqlite.install.install import install
 from streaming.config.sources.load import load
 from streaming.core.model.command import parse_row_repair
-from tests.checkpoints.written_state import WrittenState, ruv
+from streaming.core.model.ruv import NOTHING_KNOWN
+from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
 
@@ -171,6 +173,25 @@ def test_tables_that_only_one_has_are_left_out_and_named(
     assert "not compared, because only one of them has them: other" in answer.out
 
 
+def test_a_row_in_flight_is_not_taken_for_a_lost_one(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """Who waits for less than the lag is told so."""
+    row = {"table": "t", "key": '{"id":"1"}', "image": '{"id":"1","balance":"1"}', "op": "insert"}
+    entry = {"batch": 1, "hub_epoch": 1, "place": 0, "kind": "change", "verdict": "accepted"}
+    state.append(TableName.CHANGELOG, {**row, **entry, "rid": 2, "csn": csn(1, 2)})
+    behind, at_ms = agreement("to-a", 1, 0, NOTHING_KNOWN), round(time.time() * 1000) - 90_000
+    state.commit(1, 1, ruv(r2=1), [replica(1), replica(2)], [behind], at_ms=at_ms)
+    a = database(tmp_path, "a", 1, [])
+
+    answer = slackwater("compare", "hub", a, "--settle", "0")
+    facts = slackwater("compare", "hub", a, "--settle", "0", "--json").facts
+
+    assert answer.code == 1, answer.err
+    assert "longer than was waited for, so what differs may be in flight" in answer.out
+    assert 90 <= facts["behind_s"] < 300
+
+
 def test_a_repair_is_shown_first_and_ordered_with_a_reason(
     slackwater: Slackwater, state: WrittenState, tmp_path: Path
 ) -> None:
@@ -260,11 +281,36 @@ def test_rounds_are_shown_by_status(
     assert found["to-b"] is None
 
 
+def test_rounds_take_their_databases_from_the_sections(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path, config_file: Path
+) -> None:
+    """What is said on the command line wins; who is retired for good is compared no more."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    database(tmp_path, "a", 1, [(1, "1.00"), (2, "edited")])
+    database(tmp_path, "b", 2, [(1, "1")])
+    text = config_file.read_text(encoding="utf-8")
+    for name in "ab":
+        section = f'consumer = "{name}", compare = {{ database = "{name}.db" }},'
+        text = text.replace(f'consumer = "{name}",', section)
+    config_file.write_text(text, encoding="utf-8")
+    rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1")
+
+    both = slackwater(*rounds)
+    one = slackwater(*rounds, "--database", f"b={tmp_path / 'b.db'}")
+
+    assert (both.code, both.err) == (0, "")
+    assert [line.partition(" (")[0] for line in both.out.splitlines()] == [
+        "a: 2 rows compared, 1 differ",
+        "b: 1 row compared, 0 differ",
+    ]
+    assert one.out.startswith("b: 1 row compared, 0 differ")
+
+
 @pytest.mark.usefixtures("state")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--continuous",), "--continuous needs --database NAME=DSN"),
+        (("--continuous",), "--continuous needs --database NAME=DSN for each replica to compare"),
         (("--continuous", "--database", "x=y"), "no agreement has this consumer"),
         ((), "say which two are to be compared, or --continuous"),
     ],

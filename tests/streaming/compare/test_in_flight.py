@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+import pytest
+
 from streaming.compare.report import ReplicaComparison, known_rows
 from streaming.compare.run import Pace, Waiting, compared_tables
 from streaming.core.compare.digest import row_hash
@@ -67,6 +69,51 @@ def test_only_what_became_equal_is_left_out() -> None:
     assert [row.key for row in found.differing] == [key(1), key(2)]
     assert found.differing[0].first == {"k": "1", "v": "newer"}
     assert (found.in_flight, found.rows, clock.now_s) == (1, (3, 3), 10)
+
+
+@pytest.mark.parametrize(
+    ("lag_s", "waited_s", "behind_s"), [(1, 10, None), (40, 80, None), (400, 600, None)]
+)
+def test_rows_may_be_in_flight_for_twice_the_lag(
+    lag_s: float, waited_s: float, behind_s: float | None
+) -> None:
+    """At least ten seconds, for a lag is known a little late, and ten minutes at most."""
+    one, clock = LiveSide(), FakeClock({})
+    one.write(1, "mine")
+
+    waiting = Waiting(None, clock.sleep, lambda: clock.now_s, lambda: lag_s)
+    (found,) = compared_tables([T], one.open, LiveSide().open, waiting)
+
+    assert (clock.now_s, found.behind_s) == (waited_s, behind_s)
+
+
+@pytest.mark.parametrize(("settle_s", "lag_s"), [(5, 30.0), (None, 3600.0)])
+def test_who_is_further_behind_than_was_waited_for_is_named(
+    settle_s: float | None, lag_s: float
+) -> None:
+    """Otherwise a row in flight would be taken for a lost one."""
+    one, clock = LiveSide(), FakeClock({})
+    one.write(1, "mine")
+
+    waiting = Waiting(settle_s, clock.sleep, lambda: clock.now_s, lambda: lag_s)
+    found = compared_tables([T], one.open, LiveSide().open, waiting)
+    report = ReplicaComparison("hub", "b", tuple(found), {})
+
+    assert report.document()["behind_s"] == lag_s
+    for text in (report.conclusion(), report.page()):
+        assert "longer than was waited for, so what differs may be in flight" in text
+
+
+def test_equal_sides_say_nothing_of_a_lag() -> None:
+    """Nothing was waited for, and nothing can be mistaken."""
+    one, clock = LiveSide(), FakeClock({2: lambda: other.write(1, "mine")})
+    other = LiveSide()
+    one.write(1, "mine")
+
+    waiting = Waiting(10, clock.sleep, lambda: clock.now_s, lambda: 3600.0)
+    (found,) = compared_tables([T], one.open, other.open, waiting)
+
+    assert (found.differing, found.in_flight, found.behind_s) == ((), 1, None)
 
 
 def test_nobody_waits_for_what_is_equal() -> None:

@@ -102,7 +102,7 @@ def test_commented_fields_of_the_sample_show_their_defaults() -> None:
 
     assert sample["hub"] | {"state": config["hub"]["state"]} == config["hub"]
     assert sample["limits"] == config["limits"]
-    assert sample["agreements"][0] | {"packets": None} == config["agreements"][0]
+    assert sample["agreements"][0] | {"packets": None, "compare": None} == config["agreements"][0]
     assert sample["tables"][0]["function"] == config["tables"][0]["function"]
 
 
