@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from streaming.config.sources.load import load
 from streaming.hub import comparison
 from streaming.hub.comparison import compared_beside
 from tests.harness.hub_process import wait_until
 from tests.harness.other_processes import processes_with
-from tests.streaming.config.test_compare_section import configured, load
+from tests.streaming.config.test_compare_section import configured
 
 
 def test_one_that_ends_is_named_and_started_again(
