@@ -56,7 +56,7 @@ def opened(connection: sqlite3.Connection, table: Table) -> ComparedTable:
     side = SqliteRows(connection, table, catalog)
     if not catalog.is_utf16 and {table.columns[name] for name in table.key} <= ORDERED:
         return side
-    return RowsInMemory(table, side.hashes(KeyRange(table.name)), side.images)
+    return RowsInMemory(table, side.hashes(KeyRange(table.name)).items(), side.images)
 
 
 class SqliteRows:

@@ -15,6 +15,9 @@ from streaming.core.compare.side import ComparedTable, OpenTable, RowsInMemory
 from streaming.core.model.table import Table
 from streaming.facts.history.past_rows import past
 
+BATCH_ROWS = 10_000
+"""So many rows at a time are Python's."""
+
 
 @contextmanager
 def compared(config: Config) -> Iterator[OpenTable]:
@@ -25,12 +28,12 @@ def compared(config: Config) -> Iterator[OpenTable]:
 
 def _opened(config: Config, table: Table) -> ComparedTable:
     text, quick = row_text(table), quick_text(table)
-    hashes = {
-        key: hash_of(quick(image.encode()) or text(orjson.loads(image)).encode())
-        for part in _rows(config, table, None).select(["key", "image"]).to_batches()
+    rows = (
+        (key, hash_of(quick(image.encode()) or text(orjson.loads(image)).encode()))
+        for part in _rows(config, table, None).select(["key", "image"]).to_batches(BATCH_ROWS)
         for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
-    }
-    return RowsInMemory(table, hashes, lambda keys: images_of(config, table, keys))
+    )
+    return RowsInMemory(table, rows, lambda keys: images_of(config, table, keys))
 
 
 def images_of(config: Config, table: Table, keys: Collection[str]) -> dict[str, Image]:

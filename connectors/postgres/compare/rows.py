@@ -46,7 +46,7 @@ def opened(session: Session, table: Table) -> ComparedTable:
     side = PostgresRows(session, table, read_table(session, table.name))
     if side.is_utf8:
         return side
-    return RowsInMemory(table, side.hashes(KeyRange(table.name)), side.images)
+    return RowsInMemory(table, side.hashes(KeyRange(table.name)).items(), side.images)
 
 
 class PostgresRows:

@@ -84,7 +84,7 @@ def in_memory(session: Session, table: Table) -> RowsInMemory:
         key = image({one: table.columns[one] for one in table.key}, values).text
         images[key] = orjson.loads(image(table.columns, values).text)
     hashes = {key: row_hash(row_text(table)(one)) for key, one in images.items()}
-    return RowsInMemory(table, hashes, lambda keys: {key: images[key] for key in keys})
+    return RowsInMemory(table, hashes.items(), lambda keys: {key: images[key] for key in keys})
 
 
 def default(kinds: tuple[ColumnType, ...]) -> ColumnType:

@@ -34,7 +34,7 @@ class LiveSide:
     def open(self, table: Table) -> RowsInMemory:
         """The rows as they are now, and later as they are then."""
         hashes = {of: row_hash(row_text(table)(image)) for of, image in self.rows.items()}
-        return RowsInMemory(table, hashes, self._read)
+        return RowsInMemory(table, hashes.items(), self._read)
 
     def _read(self, keys: Collection[str]) -> dict[str, Image]:
         return {of: self.rows[of] for of in keys if of in self.rows}

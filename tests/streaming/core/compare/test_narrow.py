@@ -37,7 +37,7 @@ class AskedSide:
         }
         text = row_text(T)
         hashes = {of: row_hash(text(image)) for of, image in self.rows.items()}
-        self.read = RowsInMemory(T, hashes, self._read)
+        self.read = RowsInMemory(T, hashes.items(), self._read)
         self.bounds = self.read.bounds
 
     @property
