@@ -92,6 +92,12 @@ name = "{name}"
 consumer = "{name}"
 """
 
+_COMPARE = """
+[agreements.compare]
+database = "{database}"
+every_s = 5
+"""
+
 _BY_PACKETS = """\
 packets = "packets/hub"
 packet_every_s = 1
@@ -220,11 +226,18 @@ class DemoFolder:
         for name, rid in REPLICAS.items():
             text += _REPLICA.format(name=name, rid=rid)
             text += _BY_PACKETS if name == by_packets else ""
+            text += _COMPARE.format(database=self._from_configuration(name))
         if by_packets is not None:
             for folder in (self.hub_packets, self.packets(by_packets)):
                 folder.mkdir(parents=True)
         self.config.write_text(text, encoding="utf-8")
         return load(self.config)
+
+    def _from_configuration(self, replica: str) -> str:
+        """Where a database is, for the configuration: a server has to run already."""
+        if replica in self.servers:
+            return self.address(replica).read_text(encoding="utf-8")
+        return str(self.database(replica).relative_to(self.root))
 
 
 def place_of(folder: DemoFolder, replica: str) -> str:

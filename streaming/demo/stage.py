@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -42,7 +43,7 @@ from streaming.demo.verdict.checks import check_evidence
 from streaming.demo.verdict.evidence import gather
 from streaming.demo.verdict.report import facts, show
 from streaming.demo.verdict.timing import read_timing, store_timing
-from streaming.demo.watch import STATE_POLL_S, is_attached, is_level, not_level
+from streaming.demo.watch import STATE_POLL_S, are_compared, is_attached, is_level, not_level
 from streaming.http.server import free_port
 from streaming.jvm.java import check_java
 from streaming.terminal.output import write_json
@@ -124,6 +125,10 @@ def _run(
 ) -> None:
     """Start everything, wait for the workload, and end writers, agents, hub and broker in order."""
     with ExitStack() as ends:
+        if folder.servers:
+            with steps.step("PostgreSQL servers"):
+                make_servers(folder)
+                start_servers(folder, monitor, ends)
         with steps.step("closed broker" if options.secure else "broker"):
             start = start_broker if options.secure else Broker.start
             broker = BrokerPart(folder.broker, monitor, start)
@@ -143,11 +148,7 @@ def _run(
                 os.environ[FOLDER_VARIABLE] = str(folder.login(user_of(HUB)))  # noqa: TID251
                 config = load(folder.config)
             _make_topics(config)
-        if folder.servers:
-            with steps.step("PostgreSQL servers"):
-                make_servers(folder)
-                start_servers(folder, monitor, ends)
-                attach_servers(folder, config.table_map())
+        attach_servers(folder, config.table_map())
         courier = None
         if is_by_packets:
             courier = Courier(folder.hub_packets, folder.packets(BY_PACKETS))
@@ -168,6 +169,14 @@ def _run(
         with steps.step("until level"):
             monitor.wait(
                 lambda: is_level(config, folder), LEVEL_S, lambda: not_level(config), STATE_POLL_S
+            )
+        with steps.step("compared with the hub"):
+            since_s = time.time()  # noqa: TID251  # the hub says by this clock when a round ended
+            monitor.wait(
+                lambda: are_compared(config, since_s),
+                LEVEL_S,
+                lambda: f"not all are compared with the hub: see {folder.log('hub')}",
+                STATE_POLL_S,
             )
         if options.stay:
             with steps.step(f"stays until Ctrl-C, page at {page}"):

@@ -7,6 +7,7 @@ from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.text.wording import as_count
 from streaming.demo.databases.found import database_of
 from streaming.demo.folder import DemoFolder
+from streaming.facts.consumers.compared import compared_rounds as rounds_of
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.names import committed, serving
 from streaming.terminal.output import as_counts
@@ -53,6 +54,16 @@ def is_level(config: Config, folder: DemoFolder) -> bool:
         return False
     ruv = committed(reader).ruv_of(DEFAULT_DATASET)
     return all(ruv.covers(csn) for one in databases if (csn := one.last_write()))
+
+
+def are_compared(config: Config, since_s: float) -> bool:
+    """Return whether a comparison of each replica with the hub began later, and has ended."""
+    reader = _reader(config)
+    if reader is None:
+        return False
+    began_s = {name: at.timestamp() - one.seconds for name, (one, at) in rounds_of(reader).items()}
+    names = [one.name for one in serving(config, reader).agreements]
+    return all(began_s.get(name, 0.0) > since_s for name in names)
 
 
 def not_level(config: Config) -> str:

@@ -106,7 +106,7 @@ def test_the_result_fits_one_screen(kept: Kept, capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 24  # the prompt is the last one
     assert all(len(line) <= 80 for line in lines[:-4])  # the rest contain paths
-    assert lines[0] == "All 9 checks pass:"
+    assert lines[0] == "All 10 checks pass:"
     assert any(line.startswith("latency") and "p50" in line for line in lines)
     assert lines[-4:] == kept[1]["try_next"]
 

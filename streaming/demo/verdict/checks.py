@@ -46,7 +46,11 @@ def check_evidence(evidence: Evidence) -> tuple[CheckedClaim, ...]:
     """All findings, in the order in which they are shown."""
     own = LOST_ORIGIN if evidence.dead else RESTORED if evidence.restored else COLLIDED
     checks = ALWAYS | (LOST_PACKET if evidence.lost_packet else own)
-    return tuple(CheckedClaim(claim, tuple(check(evidence))) for claim, check in checks.items())
+    rows = sum(one.rows for one in evidence.compared.values())
+    return tuple(
+        CheckedClaim(claim.format(rows=rows), tuple(check(evidence)))
+        for claim, check in checks.items()
+    )
 
 
 def same_rows(evidence: Evidence) -> Iterator[str]:
@@ -112,6 +116,19 @@ def losers_by_rule(evidence: Evidence) -> Iterator[str]:
         csn, lost = row["csn"], row["verdict"] == Verdict.REJECTED
         if lost != (csn in expected):
             yield f"change {csn} {'lost' if lost else 'won'}, by its replica's journal it must not"
+
+
+def compared(evidence: Evidence) -> Iterator[str]:
+    """What the comparison beside the hub found last, by the rows that the databases have."""
+    for replica in evidence.survivors:
+        found, has = evidence.compared.get(replica.name), len(replica.rows)
+        if found is None:
+            yield f"{replica.name} was never compared with the hub"
+        elif found.differing or found.rows != has:
+            yield (
+                f"{replica.name} has {has} rows: {found.rows} were compared with the hub's, and"
+                f" {found.differing} differed"
+            )
 
 
 def _last_accepted(evidence: Evidence) -> dict[Key, Row]:
@@ -235,8 +252,9 @@ ALWAYS: dict[str, Check] = {
     "every loser is once in conflicts, and nothing else": losers_recorded,
     "the losers are those that had not applied the row, by their own journals": losers_by_rule,
     "the last accepted image of every row is the row in the databases": last_images,
+    "the hub compared {rows} rows of the databases with its own, and none differed": compared,
 }
-"""Claim -> its check, of every demonstration."""
+"""Claim -> its check, of every demonstration; `rows`: how many were compared."""
 
 COLLIDED: dict[str, Check] = {
     f"at least {QUOTA} conflicts of each kind": collided,

@@ -28,6 +28,7 @@ from streaming.demo.databases.replica_evidence import (
 from streaming.demo.databases.sqlite_file import SqliteReplica
 from streaming.demo.folder import DemoFolder
 from streaming.demo.verdict.timing import DemoTiming, stored_timing
+from streaming.facts.consumers.compared import ComparedRound, compared_rounds
 
 Row = dict[str, Any]
 """A row of a Delta table."""
@@ -77,7 +78,8 @@ class Evidence:
     """All files of a demonstration; the changelog is in hub order, quarantine: the kept records.
 
     `hellos`: by rid, in the order of the topic. `retirement`: of the replica that died.
-    `lost_packet`: where one is fed by packets.
+    `lost_packet`: where one is fed by packets. `compared`: replica -> what the last comparison with
+    the hub found, which the hub began by itself.
     """
 
     tables: Mapping[str, Table]
@@ -89,6 +91,7 @@ class Evidence:
     hellos: Mapping[int, tuple[ReportedHello, ...]] = field(default_factory=dict)
     retirement: SentRetirement | None = None
     lost_packet: LostPacket | None = None
+    compared: Mapping[str, ComparedRound] = field(default_factory=dict)
 
     @cached_property
     def losses(self) -> dict[int, ReportedHello]:
@@ -175,6 +178,7 @@ def gather(folder: DemoFolder) -> Evidence:
         _hellos(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
         _retirement(folder),
         _lost_packet(folder),
+        {name: found for name, (found, _) in compared_rounds(reader).items()},
     )
 
 

@@ -164,7 +164,6 @@ def show(found: Mapping[str, Any]) -> None:
             *((one["replica"], _of_replica(one)) for one in found["replicas"]),
             ("conflicts", _of_conflicts(found["conflicts"])),
             ("latency", _of_latency(found["latency_ms"])),
-            ("warm-up", f"{as_count(found['warm_up_writes'], 'write')}, verified but not timed"),
         ]
     )
     write_line()
