@@ -8,7 +8,7 @@ from functools import partial
 from checkpoints.config import store_comparison
 from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore, storage_errors
-from streaming.compare.lag import lag_of
+from streaming.compare.lag import lag_of, silence_of
 from streaming.compare.run import Pace, Waiting, compared_tables
 from streaming.compare.sides import HUB, opened_side, side_named
 from streaming.config.comparison import CompareConfig
@@ -117,8 +117,8 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     side = side_named(config, name, {name: one.database})
     known, wanted = config.table_map(), config.tables_of(one.agreement)
     tables = [known[table] for table in known if table in wanted]
-    lag_s = partial(lag_of, config, [name])
-    waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s)
+    lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
+    waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
     pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
     with (
         opened_side(config, side_named(config, HUB, {}), one.load) as hub,

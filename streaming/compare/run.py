@@ -33,8 +33,8 @@ class TableComparison:
     """A table as it was compared.
 
     `rows`: how many each side had; `in_flight`: how many rows differed first and then became equal;
-    `is_cut`: more rows differ than were looked for. `behind_s`: a consumer is so far behind, which
-    is more than was waited for, so rows that differ may still be in flight.
+    `is_cut`: more rows differ than were looked for. `behind_s`: the hub or a consumer is so far
+    behind, which is more than was waited for, so rows that differ may still be in flight.
     """
 
     table: Table
@@ -54,12 +54,14 @@ class Waiting:
     """How long rows may be in flight; `sleep` and `now` are those of module time.
 
     `settle_s` None: twice the lag, within bounds. `lag_s`: how far a consumer is behind now.
+    `silent_s`: for how long the hub has read nothing, which is not waited for.
     """
 
     settle_s: float | None
     sleep: Callable[[float], object]
     now: Callable[[], float]
     lag_s: Callable[[], float] = _no_lag
+    silent_s: Callable[[], float] = _no_lag
 
     def wanted_s(self) -> float:
         """How long to wait, by the lag as it is now."""
@@ -134,8 +136,10 @@ def _looked_again(looked: list[_Looked], waiting: Waiting, settle_s: float) -> l
 
 
 def _compared_with_lag(looked: list[_Looked], waiting: Waiting, settle_s: float) -> list[_Looked]:
-    """The tables, of which those that differ say so if a consumer is further behind than that."""
-    lag_s = waiting.lag_s() if any(one.found.differing for one in looked) else 0.0
+    """The tables, of which those that differ say so if somebody is further behind than that."""
+    if not any(one.found.differing for one in looked):
+        return looked
+    lag_s = max(waiting.lag_s(), waiting.silent_s())
     if lag_s <= settle_s:
         return looked
     return [

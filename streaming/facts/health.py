@@ -197,7 +197,7 @@ def _uncarried(found: HubStatus) -> Iterator[Problem]:
 
 def _compared(found: HubStatus) -> Iterator[Problem]:
     for one in found.agreements:
-        if one.comparison is not None and one.comparison.differing:
+        if one.comparison is not None and one.comparison.differing and one.comparison.is_settled:
             yield Problem(
                 f"{one.consumer} has other rows than the hub: {one.comparison.text}",
                 f"`slackwater compare hub {one.consumer} --database {one.consumer}=DSN` names them,"

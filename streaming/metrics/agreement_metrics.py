@@ -101,7 +101,8 @@ COMPARED_ROWS = Metric(
 )
 COMPARED_DIFFERING = Metric(
     "slackwater_compared_differing_rows",
-    "Rows of the consumer that this round found to differ from the hub's.",
+    "Rows of the consumer that this round found to differ from the hub's; 0 while they may be in"
+    " flight, because the hub or the consumer was further behind than was waited for.",
     "slackwater_compared_differing_rows > 0",
     _OF,
 )

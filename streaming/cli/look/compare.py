@@ -23,7 +23,7 @@ from streaming.cli.look.repairing import (
     user_name,
 )
 from streaming.cli.look.rounds import run_rounds
-from streaming.compare.lag import lag_of
+from streaming.compare.lag import lag_of, silence_of
 from streaming.compare.report import ReplicaComparison, known_rows
 from streaming.compare.rounds import RoundOptions
 from streaming.compare.run import Waiting, compared_tables
@@ -247,8 +247,8 @@ def _compared(
     with ExitStack() as stack:
         tables = [stack.enter_context(opened_side(config, side, load_)) for side in sides]
         replicas = [side.replica for side in sides if side.replica is not None]
-        lag_s = partial(lag_of, config, replicas)
-        waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s)
+        lag_s, silent_s = partial(lag_of, config, replicas), partial(silence_of, config)
+        waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s, silent_s)
         found = compared_tables(wanted, tables[0], tables[1], waiting)
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name

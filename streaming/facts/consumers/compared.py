@@ -44,6 +44,11 @@ class ConsumerComparison:
     behind_s: float | None = None
 
     @property
+    def is_settled(self) -> bool:
+        """Return whether nothing is on its way to the rows that differ."""
+        return self.behind_s is None
+
+    @property
     def text(self) -> str:
         """Return it as a sentence."""
         least = "at least " if self.more_differ else ""
@@ -54,10 +59,10 @@ class ConsumerComparison:
 
 
 def behind_text(behind_s: float) -> str:
-    """What it means that a consumer is further behind than a comparison waited for."""
+    """What it means that somebody is further behind than a comparison waited for."""
     return (
-        f"a consumer was {as_duration(behind_s)} behind, longer than was waited for, so what"
-        " differs may be in flight"
+        f"the hub or a consumer was {as_duration(behind_s)} behind, longer than was waited for, so"
+        " what differs may be in flight"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from checkpoints.commit.last_poll import LastPoll, write_poll
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors.sqlite.install.install import install
@@ -190,6 +191,24 @@ def test_a_row_in_flight_is_not_taken_for_a_lost_one(
     assert answer.code == 1, answer.err
     assert "longer than was waited for, so what differs may be in flight" in answer.out
     assert 90 <= facts["behind_s"] < 300
+
+
+def test_a_round_that_cannot_tell_asks_for_nobody(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """While Kafka is away every row that is written differs, and nothing is lost."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    a = database(tmp_path, "a", 1, [(1, "2")])
+    write_poll(state.root, LastPoll("host:1", round(time.time() * 1000) - 90_000, {}))
+    rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1")
+
+    found = slackwater(*rounds, "--database", f"a={a}")
+    status = slackwater("status")
+
+    assert "a: 1 row compared, 1 differ" in found.out
+    assert "the hub or a consumer was 1 min" in found.out
+    assert "to-a: compared 0 s ago: 1 row, 1 of them differ; the hub or a consumer" in status.out
+    assert "a has other rows than the hub" not in status.out
 
 
 def test_a_repair_is_shown_first_and_ordered_with_a_reason(
