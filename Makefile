@@ -52,7 +52,7 @@ test-cluster: develop  ## the hub on a Spark cluster whose processes are killed;
 	SLACKWATER_SEED=$(SEED) $(BIN)/python -m pytest tests/cluster
 
 test-postgres: programs  ## the agent of PostgreSQL with servers of other versions
-	$(BIN)/python -m tests.harness.postgres_versions -m "not slow and not more" $(PROCESSES)
+	$(BIN)/python -m tests.harness.postgres_versions $(PROCESSES)
 
 test-deep: develop  ## every property on many more random cases; SEED repeats a run, SLACKWATER_EXAMPLES sizes it
 	@echo "seed $(SEED), $(SLACKWATER_EXAMPLES) examples"

@@ -26,14 +26,16 @@ class HubChangeWriter:
         before: str | None,
         seen: int,
         released: str | None = None,
+        stands_at: int | None = None,
         app: str | None = None,
     ) -> Arrived:
         """Make a change; it is judged as if its author had seen all hub epochs to `seen`.
 
-        `released`: the CSN of the replica's change in whose place it stands. `app`: who ordered it.
+        `released`: the CSN of the replica's change in whose place it stands. `stands_at`: the rid
+        of the replica that has the row so already. `app`: who ordered it.
         """
         csn, self._generator = self._generator.next(self._at_ms // 1000)
         change = Change(csn, self._rid, 0, table, key, op, after, before, app=app)
         arrived = Arrived(change, change.content, "", 0, self._at_ms, seen, seen)
-        self._intake.take_own(arrived, released)
+        self._intake.take_own(arrived, released, stands_at)
         return arrived

@@ -16,7 +16,8 @@ APP_CHARS = 100
 def act(commands: Iterable[Command], author: HubChangeWriter) -> int:
     """Carry out commands that are `prefer`; how many name a table that is not configured.
 
-    Each is judged by the hub epoch that the operator looked at, so it loses to whatever came since.
+    Each is judged by the hub epoch that the operator looked at, so it loses to whatever came since;
+    then the hub's row is sent to the replica that has it otherwise.
     """
     unknown = 0
     for command in commands:
@@ -27,5 +28,6 @@ def act(commands: Iterable[Command], author: HubChangeWriter) -> int:
         op = Op.DELETE if order.after is None else Op.UPDATE
         app = f"{APP}{order.who}"[:APP_CHARS]
         images = order.after, order.before
-        author.make(order.table, order.key, op, *images, command.seen, app=app)
+        row, stands_at = (order.table, order.key), order.rid
+        author.make(*row, op, *images, command.seen, stands_at=stands_at, app=app)
     return unknown

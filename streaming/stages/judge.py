@@ -121,7 +121,7 @@ def judge(
         list(state.ranges),
         dict(state.truncations),
         cache(lambda table: others(table, known[table])),
-        released=intake.released,
+        standing=intake.standing,
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)

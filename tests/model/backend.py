@@ -188,6 +188,12 @@ class Backend(Protocol):
     def drop_uncarried(self) -> None:
         """Append an operator's commands to drop every record of each uncarried row."""
 
+    def set_right(self, rid: int, row: RowKey) -> None:
+        """Append an operator's command to send a replica the hub's row (`repair`)."""
+
+    def prefer(self, rid: int, row: RowKey, image: str | None) -> None:
+        """Append an operator's command to let this image of a replica stand for everybody."""
+
     def release(self, reason: Reason) -> None:
         """Append an operator's commands to release all that is in quarantine for this reason."""
 

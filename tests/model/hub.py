@@ -37,7 +37,7 @@ from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.records.arrival import AbortTransaction, ControlOutcome, Quarantined
+from streaming.core.records.arrival import COMPARED, AbortTransaction, ControlOutcome, Quarantined
 from streaming.core.records.check import CheckedRecord, Limits, check
 from streaming.core.records.record import (
     Hello,
@@ -111,6 +111,9 @@ Place = tuple[int, int]
 Release = tuple[int, int, int]
 """The same of a record that is released, and the hub epoch that the operator looked at."""
 
+Preferred = tuple[int, RowKey, str | None, str | None, int]
+"""The rid whose row is right, the row, its image at the hub and there, the hub epoch of that."""
+
 
 _NEVER = (0, 0)
 
@@ -132,7 +135,8 @@ class Plan:
     agreements whose topics refused the last batch.
     `writable`: those whose topics had, and may be written again.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
-    checked by `writes`: see `PureHub`.
+    checked by `writes`: see `PureHub`. `repairs`: the rows that he has sent again, by rid;
+    `preferred`: those of replicas that become changes of the hub.
     """
 
     ends: Mapping[int, int]
@@ -150,6 +154,8 @@ class Plan:
     writable: tuple[str, ...] = ()
     drops: tuple[Place, ...] = ()
     releases: tuple[Release, ...] = ()
+    repairs: tuple[tuple[int, RowKey], ...] = ()
+    preferred: tuple[Preferred, ...] = ()
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rows_set: tuple[RowOrder, ...] = ()
 
@@ -173,10 +179,10 @@ class PureHub:
     duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
-    `requested_drops`,
-    `requested_releases`: the arguments of commands that no batch has processed. `firsts`: rid ->
-    the offset of the first record that its topic still has. `refusing`: the consumers whose topics
-    refuse what they are sent. `writes`: rid -> the tables that this replica may write, if not all.
+    `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`: the
+    arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
+    record that its topic still has. `refusing`: the consumers whose topics refuse what they are
+    sent. `writes`: rid -> the tables that this replica may write, if not all.
     `writable`: the agreements away because of that whose topics it found to take it again.
     `packets`: rid -> what was written for it; `places`: rid -> those of the records of its topic.
     """
@@ -210,6 +216,8 @@ class PureHub:
     requested_rows: list[RowOrder] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
     requested_releases: list[Release] = field(default_factory=list)
+    requested_repairs: list[tuple[int, RowKey]] = field(default_factory=list)
+    requested_preferred: list[Preferred] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -313,11 +321,14 @@ class PureHub:
             rows, self.requested_rows = tuple(self.requested_rows), []
             drops, self.requested_drops = tuple(self.requested_drops), []
             releases, self.requested_releases = tuple(self.requested_releases), []
+            repairs, self.requested_repairs = tuple(self.requested_repairs), []
+            preferred, self.requested_preferred = tuple(self.requested_preferred), []
             commands = aborts, retries, recovers, retires, resumes
             orders = losses, resyncs, pauses, due_pages
             topics, self.writable = (self.undelivered, self.writable), ()
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
             plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
+            plan = replace(plan, repairs=repairs, preferred=preferred)
             self.run(replace(plan, writes=dict(self.writes)))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
@@ -611,18 +622,24 @@ class PureHub:
             [self._resolved(page) for page in plan.pages],
             plan.undelivered,
             plan.writable,
-            {(one.rid, row): one.reason for one, row in self._left(plan.drops)},
+            {
+                **{(one.rid, row): one.reason for one, row in self._left(plan.drops)},
+                **dict.fromkeys(plan.repairs, COMPARED),
+            },
             behind,
             self._own_changes(plan),
             plan.rows_set,
         )
 
-    def _own_changes(self, plan: Plan) -> list[tuple[str, Arrived]]:
-        """The CSN of what is released, with the hub's change in its place; none of a truncate."""
+    def _own_changes(self, plan: Plan) -> list[tuple[str | None, int | None, Arrived]]:
+        """The hub's changes, with the CSN of what is released, or the rid of who has the row so.
+
+        None of a truncate.
+        """
         kept = {(one.rid, one.offset): one.change for one in self.kept}
         made_of = self._released(plan) - self.dropped
         generator = Generator.behind(HUB_RID, self.state.largest.get(HUB_RID))
-        made = list[tuple[str, Arrived]]()
+        made = list[tuple[str | None, int | None, Arrived]]()
         for rid, offset, seen in sorted(plan.releases):
             change = kept[rid, offset]
             if change is None or (rid, offset) not in made_of:
@@ -630,7 +647,12 @@ class PureHub:
             csn, generator = generator.next(plan.clock_ms // 1_000)
             own = Change(csn, HUB_RID, 0, *change.row, change.op, change.after, change.before)
             arrived = Arrived(own, own.content, "", 0, plan.clock_ms, seen, seen)
-            made.append((change.csn, arrived))
+            made.append((change.csn, None, arrived))
+        for rid, row, before, after, seen in plan.preferred:
+            csn, generator = generator.next(plan.clock_ms // 1_000)
+            op = Op.DELETE if after is None else Op.UPDATE
+            own = Change(csn, HUB_RID, 0, *row, op, after, before)
+            made.append((None, rid, Arrived(own, own.content, "", 0, plan.clock_ms, seen, seen)))
         return made
 
     def history(self, received: Sequence[ReceivedRecord]) -> dict[str, frozenset[str]]:
@@ -864,6 +886,15 @@ class PureHub:
             if one.reason is reason and (one.rid, one.offset) not in self.dropped
         ]
 
+    def set_right(self, rid: int, row: RowKey) -> None:
+        """Append an operator's command to send a replica the hub's row (`repair`)."""
+        self.requested_repairs.append((rid, row))
+
+    def prefer(self, rid: int, row: RowKey, image: str | None) -> None:
+        """Append an operator's command to let this image of a replica stand for everybody."""
+        before, seen = self.rows().get(row), self.state.hub_epoch
+        self.requested_preferred.append((rid, row, before, image, seen))
+
     def _released(self, plan: Plan) -> set[Place]:
         """What becomes a change of the hub; a truncate and what is still wrong stay as they are."""
         places = {(rid, offset) for rid, offset, _ in plan.releases}
@@ -948,6 +979,8 @@ class PureHub:
             or self.requested_resyncs
             or self.requested_pauses
             or self.requested_rows
+            or self.requested_repairs
+            or self.requested_preferred
         )
 
     def standing(self, rid: int) -> RuvComparison:

@@ -832,6 +832,24 @@ def operator_drops(story: Story) -> None:
     story.world.hub.drop_uncarried()
 
 
+@sentence("{key} of {replica} becomes {name}, unseen")
+def is_edited(story: Story, key: str, replica: str, name: str) -> None:
+    """It is written, or deleted (`gone`), where no agent sees it."""
+    story.replica(replica).edit_unseen(key, None if name == "gone" else name)
+
+
+@sentence("the operator sets {key} of {replica} right")
+def operator_sets_right(story: Story, key: str, replica: str) -> None:
+    """`slackwater compare hub REPLICA --repair --source hub`, of one row."""
+    story.world.hub.set_right(story.replica(replica).rid, row_of(key))
+
+
+@sentence("the operator prefers {key} of {replica}")
+def operator_prefers(story: Story, key: str, replica: str) -> None:
+    """`slackwater compare hub REPLICA --repair --source REPLICA`, of one row."""
+    story.world.prefer(replica, key)
+
+
 @sentence("the operator releases what is skewed")
 def operator_releases(story: Story) -> None:
     """`slackwater quarantine release --reason skew --yes`."""

@@ -193,7 +193,7 @@ def _meetings(world: World) -> list[Meeting]:
         for replica in world.replicas.values()
         for write in replica.writes
     }
-    writes |= {(one.change.csn, one.change.content): one for one in _released(world)}
+    writes |= {(one.change.csn, one.change.content): one for one in _of_hub(world)}
     elsewhere = world.hub.lost_elsewhere()
     found, rows = list[Meeting](), dict[str | None, tuple[Write | None, int]]({None: (None, 0)})
     for one in world.hub.changelog():
@@ -204,11 +204,11 @@ def _meetings(world: World) -> list[Meeting]:
     return found
 
 
-def _released(world: World) -> Iterator[Write]:
-    """The changes that the hub made of quarantined ones: whoever released them wrote them."""
+def _of_hub(world: World) -> Iterator[Write]:
+    """The hub's changes: whoever released what they were made of, or preferred it, wrote them."""
     kept = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS})
     for judged in world.hub.changelog():
-        for change in kept if rid_of(judged.csn) == HUB_RID else ():
+        for change in (*kept, *world.preferred) if rid_of(judged.csn) == HUB_RID else ():
             own = Change(judged.csn, HUB_RID, 0, *change.row, change.op, change.after)
             own = own._replace(before=change.before)
             if own.content == judged.content:

@@ -28,7 +28,7 @@ from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import CommandName, ResyncOrder, RowOrder
+from streaming.core.model.command import CommandName, ResyncOrder, RowOrder, RowRepair
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
@@ -455,6 +455,17 @@ class RealHub:
         for id_ in kept_ids(reader):
             if id_ in ids:
                 append_command(reader, CommandName.DROP, id_)
+
+    def set_right(self, rid: int, row: RowKey) -> None:
+        """Append an operator's command, as `slackwater compare --repair` does."""
+        order = RowRepair(*row, rid, "operator", "it was edited")
+        append_command(open_state(self.config.hub.state), CommandName.REPAIR, order.text())
+
+    def prefer(self, rid: int, row: RowKey, image: str | None) -> None:
+        """Append an operator's command, as `slackwater compare --repair` does."""
+        before = self.rows().get(row)
+        order = RowRepair(*row, rid, "operator", "it was edited", before, image)
+        append_command(open_state(self.config.hub.state), CommandName.PREFER, order.text())
 
     def release(self, reason: Reason) -> None:
         """Append an operator's commands, as `slackwater quarantine release` does."""

@@ -292,6 +292,12 @@ class Replica:
             self._hold(key, new)
         return write
 
+    def edit_unseen(self, key: str, value: str | None) -> None:
+        """Change a row, or delete it, so that no agent sees it: its triggers are off."""
+        old = self.rows.get(key, ABSENT)
+        self.given_up.add(old)
+        self._hold(key, replace(old, image=None if value is None else image(key, value)))
+
     def truncate(self, table: str, clock_s: int, transaction: str | None = None) -> Write:
         """Delete all rows of a table by one change; see `write`."""
         csn, inside = self._begin(clock_s, transaction, None)

@@ -75,6 +75,9 @@ RESUMES = {**REFUSES, "resume": 2}
 UNCARRIED = {**BY_HAND, "write_uncarried": 5, "write_uncarried_in_transaction": 2, "drop": 1}
 """The same with values that nobody else can take, and an operator who drops some."""
 
+COMPARED = {**BY_HAND, "edit_unseen": 4}
+"""The same with rows that are changed where no agent sees it, and set right by an operator."""
+
 FORBIDDEN = {**UNCARRIED, "allow": 4, "release_forbidden": 3}
 """The same with tables that not everybody may write, and an operator who allows and releases."""
 
@@ -437,6 +440,19 @@ class Storyteller:
     def drop(self, _: str, __: str, ___: int) -> None:
         """An operator drops all that is uncarried."""
         self.add_sentence("the operator drops what is uncarried")
+
+    def edit_unseen(self, replica: str, key: str, number: int) -> None:
+        """A row is changed unseen; an operator compares, and one side or the other is right."""
+        if self.replica(replica).is_locked(key) or not self.story.world.sees(replica, key):
+            return
+        name = "gone" if number > 3 else self._name()
+        self.add_sentence(f"{key} of {replica} becomes {name}, unseen")
+        if number == 1:
+            self.write(replica, key, number)
+        if number % 2:
+            self.add_sentence(f"the operator prefers {key} of {replica}")
+        else:
+            self.add_sentence(f"the operator sets {key} of {replica} right")
 
     def commit(self, replica: str, _: str, number: int) -> None:
         """A replica commits one of its transactions."""

@@ -20,6 +20,7 @@ from tests.model.storyteller import (
     AWAY_AND_LOST,
     BY_HAND,
     CLOCKS,
+    COMPARED,
     EMPTIES,
     EVERYTHING,
     FEEDS,
@@ -93,6 +94,13 @@ def test_replicas_converge_under_any_functions(plot: Plot) -> None:
 @given(plots({**UNCARRIED, **AWAY}, several=True))
 def test_replicas_differ_only_in_rows_that_are_listed_as_uncarried(plot: Plot) -> None:
     """A user's write is never destroyed; once all is dropped or written again all are equal."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(COMPARED, several=True))
+def test_replicas_converge_though_rows_are_edited_unseen(plot: Plot) -> None:
+    """Whichever side an operator takes for right, and whatever was written meanwhile."""
     hold(plot, AT_REST)
 
 

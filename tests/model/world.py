@@ -11,7 +11,7 @@ from types import MappingProxyType
 from checkpoints.commit.faults import FaultPoint
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.matrix.packets import Place
-from streaming.core.model.change import Change
+from streaming.core.model.change import HUB_RID, Change, Op
 from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
@@ -21,7 +21,7 @@ from streaming.core.state.topology import Subscription, Topology
 from tests.model.backend import Backend, Judgement
 from tests.model.post import Post
 from tests.model.renumber import renumber
-from tests.model.replica import TABLE, Line, Replica, Write, name_of, row_of, value_of
+from tests.model.replica import ABSENT, TABLE, Line, Replica, Write, name_of, row_of, value_of
 
 ROUNDS = 30
 """So many rounds of everybody doing all that can be done must be enough to become quiet.
@@ -127,6 +127,7 @@ class World:
     received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
     told: dict[str, Sequence[Line]] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
+    preferred: list[Change] = field(default_factory=list)
     begins: dict[str, int] = field(default_factory=dict)
     renumbered: dict[str, set[str]] = field(default_factory=dict)
     posts: dict[str, Post] = field(default_factory=dict)
@@ -409,6 +410,14 @@ class World:
         ]
 
     # -- what can be seen -------------------------------------------------------------------
+
+    def prefer(self, replica: str, key: str) -> None:
+        """Let the row of a replica stand for everybody."""
+        one, row = self.replicas[replica], row_of(key)
+        after = one.rows.get(key, ABSENT).image
+        op = Op.DELETE if after is None else Op.UPDATE
+        self.preferred.append(Change("", HUB_RID, 0, *row, op, after, self.hub.rows().get(row)))
+        self.hub.prefer(one.rid, row, after)
 
     def rows_of(self, replica: str) -> dict[str, str]:
         """Key -> image of the rows that exist at a replica."""

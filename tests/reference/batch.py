@@ -61,7 +61,7 @@ def decide(
     writable: Sequence[str] = (),
     drops: Mapping[tuple[int, RowKey], str] = MappingProxyType({}),
     behind: Mapping[int, int] = MappingProxyType({}),
-    own: Sequence[tuple[str, Arrived]] = (),
+    own: Sequence[tuple[str | None, int | None, Arrived]] = (),
     rows_set: Sequence[RowOrder] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
@@ -77,7 +77,8 @@ def decide(
     `undelivered`: the agreements whose topics refused what the last batch sent; `writable`: those
     whose topics had, and may be written again. `drops`: (rid, row) -> the reason, of quarantined
     changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
-    the CSNs of quarantined changes that he releases, each with the hub's change in its place.
+    the hub's changes, each with the CSN of the quarantined one that he released by it, or the rid
+    of the replica that has the row so already.
     `rows_set`: the rows of the matrix that he sets.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
@@ -106,8 +107,8 @@ def decide(
     orders.send_due(intake)
     for (rid, row), reason in drops.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
-    for released, arrived in own:
-        intake.take_own(arrived, released)
+    for released, stands_at, arrived in own:
+        intake.take_own(arrived, released, stands_at)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
@@ -121,7 +122,7 @@ def decide(
         refusals=intake.refused.for_judging(),
         ranges=list(state.ranges),
         truncations=dict(state.truncations),
-        released=intake.released,
+        standing=intake.standing,
     )
     batch_judge.realign(intake.repairs)
     for transaction in in_order(intake.eligible, topology.order):

@@ -15,10 +15,14 @@ OPEN_S = 300
 CLOCK_S = 5.0
 """By how much the server's clock may differ from the one here."""
 
-_ROOM = """SELECT current_setting('max_replication_slots')::int,
-  (SELECT count(*) FROM pg_replication_slots WHERE slot_name NOT LIKE 'slackwater\\_\\_%'),
-  current_setting('max_wal_senders')::int,
-  (SELECT count(*) FROM pg_stat_replication WHERE application_name <> 'slackwater')"""
+_ROOM = """SELECT 'max_replication_slots',
+  (SELECT count(*) FROM pg_replication_slots WHERE slot_name NOT LIKE 'slackwater\\_\\_%')
+UNION ALL SELECT 'max_wal_senders',
+  (SELECT count(*) FROM pg_stat_replication WHERE application_name <> 'slackwater')
+UNION ALL SELECT name,
+  (SELECT count(*) FROM pg_replication_origin WHERE roname NOT LIKE 'slackwater\\_\\_%')
+FROM pg_settings WHERE name = 'max_active_replication_origins'"""
+"""The last one there is since version 18; before, origins share the first one with slots."""
 
 _OPEN = """SELECT pid, coalesce(usename, ''), extract(epoch FROM now() - xact_start)::int
 FROM pg_stat_activity WHERE xact_start < now() - make_interval(secs => %s)
@@ -71,12 +75,9 @@ def _server(session: Session) -> Iterator[CheckedPoint]:
 
 
 def _room(session: Session) -> Iterator[CheckedPoint]:
-    """Room for one slot and one sender, beside those of others."""
-    slots_max, slots, senders_max, senders = session.execute(_ROOM).fetchone() or (0, 0, 0, 0)
-    for name, most, used in (
-        ("max_replication_slots", slots_max, slots),
-        ("max_wal_senders", senders_max, senders),
-    ):
+    """Room for one slot, one sender and one origin, beside those of others."""
+    for name, used in session.execute(_ROOM).fetchall():
+        most = int(setting(session, name))
         missing = f"ALTER SYSTEM SET {name} = {most + 5}; then restart the server"
         what = f"{name} {most}, of which others have {used}"
         yield CheckedPoint(what, "" if used < most else missing)

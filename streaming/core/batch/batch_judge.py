@@ -47,7 +47,7 @@ class BatchJudge:
     ranges of keys that earlier batches sent; each realigns its keys. `others`: table -> what stands
     for its rows that `rows` lacks, as `met_by` needs them; only tables that are truncated in the
     batch are asked for. `rescans`: (rid, table) of tables that a replica must get back as a whole.
-    `released`: CSN of the hub's change -> the rid whose quarantined change it stands for.
+    `standing`: CSN of the hub's change -> the rid of the replica that has the row so already.
     """
 
     rows: Mapping[RowKey, RowState]
@@ -60,7 +60,7 @@ class BatchJudge:
     truncations: dict[str, Truncation] = field(default_factory=dict)
     others: Callable[[str], Iterable[RowState]] = lambda _: ()
     rescans: set[tuple[int, str]] = field(default_factory=set)
-    released: Mapping[str, int] = field(default_factory=dict)
+    standing: Mapping[str, int] = field(default_factory=dict)
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
@@ -282,12 +282,12 @@ class BatchJudge:
         if not judged.arrived.change.op.is_of_table:
             self.changed[judged.arrived.change.row] = judged.after
         self.entries.append(judged)
-        rid = self.released.get(judged.arrived.change.csn)
+        rid = self.standing.get(judged.arrived.change.csn)
         if rid is not None and judged.verdict is not Verdict.ACCEPTED:
-            self._take_back_released(rid, judged)
+            self._take_back_standing(rid, judged)
 
-    def _take_back_released(self, rid: int, judged: Judged) -> None:
-        """Send the row to the replica whose released change was not taken: it stands there only."""
+    def _take_back_standing(self, rid: int, judged: Judged) -> None:
+        """Send the row to the replica that has what was not taken: nobody else would."""
         key = judged.arrived.change.row
         if key[0] in self.topology.tables:
             self.changed[key] = realigned(judged.after, Realign(rid, self.hub_epoch))

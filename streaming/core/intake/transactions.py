@@ -58,7 +58,7 @@ class TransactionIntake:
     `history`: see KnownCsns. A CSN is known, and an opno is taken, whatever the data set; it is
     late within its own. `wanted`: the transactions of which evicted facts are needed after all: if
     there are some, nothing of this holds, and with them restored the batch must be taken anew.
-    `released`: CSN of the hub's change -> the rid whose change an operator released by it.
+    `standing`: CSN of the hub's change -> the rid of the replica that has the row so already.
     """
 
     state: HubState
@@ -69,7 +69,7 @@ class TransactionIntake:
     wanted: set[Context] = field(default_factory=set)
     quarantined: list[Quarantined] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
-    released: dict[str, int] = field(default_factory=dict)
+    standing: dict[str, int] = field(default_factory=dict)
     ended: list[tuple[Context, str, tuple[Arrived, ...]]] = field(default_factory=list)
     events: list[tuple[ReceivedRecord, ControlOutcome]] = field(default_factory=list)
     counts: Counter[CountKey] = field(default_factory=Counter)
@@ -311,14 +311,19 @@ class TransactionIntake:
         """Count further eligible changes of an origin in the hub's row; `opno`: of the last."""
         self.numbers[rid] = counted(self.numbers.get(rid, 0), opno, changes)
 
-    def take_own(self, arrived: Arrived, released: str | None = None) -> None:
+    def take_own(
+        self, arrived: Arrived, released: str | None = None, stands_at: int | None = None
+    ) -> None:
         """Take a change that the hub itself makes; its CSN is above all of the hub's.
 
         `released`: of a change that an operator released, the CSN that it had; it is believed.
+        `stands_at`: the rid of the replica that has the row so already; None: where it was written.
         """
         if released is not None:
-            self.released[arrived.change.csn] = rid_of(released)
             self.believed.accept(released)
+            stands_at = rid_of(released)
+        if stands_at is not None:
+            self.standing[arrived.change.csn] = stands_at
         self.eligible.append((arrived,))
         self._pass(arrived, self._list_of(arrived.change))
 

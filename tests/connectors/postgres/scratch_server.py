@@ -23,6 +23,8 @@ wal_writer_delay = 10ms
 max_prepared_transactions = 10
 max_replication_slots = 300
 """
+SETTINGS_18 = "max_active_replication_origins = 300\n"
+"""Before version 18 max_replication_slots says this too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class ScratchServer:
         made = cls(folder / "data", _free_port())
         program = ("initdb", "-D", str(made.data), "-A", "trust", "-U", "postgres")
         run_as_postgres(*program, "--locale=C.UTF-8", *options)
-        made.configure(SETTINGS + settings)
+        version = int((made.data / "PG_VERSION").read_text())
+        made.configure(SETTINGS + (SETTINGS_18 if version >= 18 else "") + settings)
         return made
 
     @property

@@ -161,6 +161,7 @@ def test_a_right_that_is_missing_names_what_to_run(session: Session, emptied_dsn
     assert [one.partition(" ")[2].partition(" ")[0] for one in done] == ["replication"]
 
 
+@pytest.mark.postgres15
 def test_an_agent_works_with_the_rights_that_the_script_gives(
     session: Session, emptied_dsn: str
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_database_is_attached_checked_and_detached(
     assert "holds nothing of an agent" in nothing.out
 
 
+@pytest.mark.postgres15
 def test_the_script_is_all_that_a_role_without_rights_needs(
     slackwater: Slackwater, shop: PostgresSite
 ) -> None:

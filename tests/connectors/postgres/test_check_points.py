@@ -62,6 +62,7 @@ def test_a_server_that_fits_is_ok(session: Session, emptied_dsn: str) -> None:
     assert not any(one.to_do and one.is_in_the_way for one in found)
 
 
+@pytest.mark.postgres15
 def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
     session: Session, emptied_dsn: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_a_role_lacks_is_given_by_the_statements_that_are_shown(
     session.execute("DROP OWNED BY agent_of_b")
 
 
+@pytest.mark.postgres15
 def test_what_was_changed_behind_the_agent_is_found(session: Session) -> None:
     """All of it looks green to a reader of the log, which just gets less."""
     items = [(ITEMS, read_table(session, "items"))]

@@ -76,6 +76,7 @@ def of_kind(messages: Sequence[LogMessage], kind: type[T]) -> list[T]:
     return [one for one in messages if isinstance(one, kind)]
 
 
+@pytest.mark.postgres15
 def test_what_a_server_sends_is_read(sent: list[bytes]) -> None:
     """Every kind of message, nulls and empty texts told apart."""
     messages = [parse(data) for data in sent]

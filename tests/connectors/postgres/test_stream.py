@@ -151,6 +151,7 @@ def test_a_slot_is_read_by_one_agent(client: Client, dsn: str) -> None:
         opened(client, dsn)
 
 
+@pytest.mark.postgres15
 def test_a_slot_or_publication_that_is_not_there_is_named(client: Client, dsn: str) -> None:
     """The server names the publication only when it decodes the first row."""
     with pytest.raises(StoreError, match='"absent" does not exist'):

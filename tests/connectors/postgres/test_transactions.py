@@ -76,6 +76,7 @@ def message(content: str) -> str:
     return f"SELECT pg_logical_emit_message(true, 'slackwater', '{content}')"
 
 
+@pytest.mark.postgres15
 def test_whose_a_transaction_is(site: Site) -> None:
     """A forged message counts nothing, and rows of the own origin are those of the hub."""
     forged = message("forged")
@@ -102,6 +103,7 @@ def told(transaction: LogTransaction) -> list[tuple[str, Row | None, Row | None]
     return [(one.relation.name, one.old, one.new) for one in rows]
 
 
+@pytest.mark.postgres15
 def test_what_was_left_unchanged_is_filled_from_the_old_row(site: Site) -> None:
     """The log leaves a large value out, which is not its removal."""
     site.write(f"INSERT INTO item VALUES (1, 'a', '{LARGE}')")
@@ -113,6 +115,7 @@ def test_what_was_left_unchanged_is_filled_from_the_old_row(site: Site) -> None:
     assert told(update) == [("item", old, {**old, "name": "b"})]
 
 
+@pytest.mark.postgres15
 def test_of_a_row_without_its_old_image_the_key_alone_is_known(site: Site) -> None:
     """A null in the key's tuple stands for a column that was not logged."""
     site.write("INSERT INTO keyed VALUES (1, 'a')")
@@ -127,6 +130,7 @@ def test_of_a_row_without_its_old_image_the_key_alone_is_known(site: Site) -> No
     ]
 
 
+@pytest.mark.postgres15
 def test_cascades_and_truncates_are_of_the_transaction(site: Site) -> None:
     """What a foreign key deletes is a write, and every table of a TRUNCATE is emptied."""
     site.write("INSERT INTO item VALUES (1)", "INSERT INTO part VALUES (5, 1)")
@@ -141,6 +145,7 @@ def test_cascades_and_truncates_are_of_the_transaction(site: Site) -> None:
     assert told(truncate) == []
 
 
+@pytest.mark.postgres15
 def test_a_transaction_is_what_committed_of_it_when_it_committed(site: Site) -> None:
     """What a savepoint rolled back is absent; a prepared one comes at COMMIT PREPARED."""
     site.write(
@@ -160,6 +165,7 @@ def test_a_transaction_is_what_committed_of_it_when_it_committed(site: Site) -> 
     assert written == [["1", "3"], ["5"], ["4"]]
 
 
+@pytest.mark.postgres15
 def test_a_large_transaction_comes_in_parts(site: Site) -> None:
     """It may be larger than the memory; the last part alone says where it ends."""
     site.write("INSERT INTO item SELECT generate_series(1, 5)", "INSERT INTO part VALUES (7, 1)")

@@ -262,4 +262,5 @@ def test_a_row_that_is_preferred_becomes_a_change_of_the_hub(
     (arrived,) = [one for (one,) in intake.eligible if one.change is made]
     assert (made.key, made.op, made.after, made.app) == (order.key, op, after, "compare: ops")
     assert arrived.mre == 4
+    assert intake.standing == {made.csn: order.rid}
     assert intake.counts["unknown_repairs"] == 1
