@@ -67,7 +67,7 @@ DDL = (
 )""",
     """CREATE TABLE IF NOT EXISTS slackwater.captured (
   "table" text PRIMARY KEY,
-  oid bigint NOT NULL,  -- a table that was made again has another
+  oid bigint NOT NULL,  -- of its row in the publication: a table that was made again has another
   columns text NOT NULL  -- those that are replicated with their types, as JSON
 )""",
     """CREATE TABLE IF NOT EXISTS slackwater.uncarried (

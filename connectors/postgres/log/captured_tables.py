@@ -28,7 +28,7 @@ ColumnPlaces = Mapping[str, int]
 """Column -> its number in the table; one that is dropped and made again has another."""
 
 _QUERY = f"""SELECT c.oid::bigint, c.relname, c.relreplident::text,
-  EXISTS (SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+  (SELECT r.oid::bigint FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
     WHERE r.prrelid = c.oid AND p.pubname = %s),
   (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod, a.attnum))
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
@@ -54,12 +54,15 @@ _LISTS_SINCE = 150000
 
 @dataclass(frozen=True, slots=True)
 class CapturedTable:
-    """A table as the log has it; `acting`: triggers that would fire on what the agent applies."""
+    """A table as the log has it; `entry`: the oid of its row in the publication, if it is there.
+
+    `acting`: triggers that would fire on what the agent applies.
+    """
 
     oid: int
     relation: str
     identity: str
-    is_published: bool
+    entry: int | None
     columns: ColumnForms
     places: ColumnPlaces
     acting: tuple[str, ...] = ()
@@ -67,14 +70,18 @@ class CapturedTable:
     def known_as(self, table: Table) -> "TableForm":
         """What the agent stores of it."""
         forms = {one: self.columns[one] for one in table.columns}
-        return TableForm(self.oid, forms, {one: self.places[one] for one in table.columns})
+        places = {one: self.places[one] for one in table.columns}
+        return TableForm(self.entry or 0, forms, places)
 
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
-    """A table as the agent read it last; `columns`, `places`: of those that were replicated."""
+    """A table as the agent read it last; `columns`, `places`: of those that were replicated.
 
-    oid: int
+    `entry`: of a table that was made again, or left the publication for a time, it is another.
+    """
+
+    entry: int
     columns: ColumnForms
     places: ColumnPlaces
 
@@ -133,12 +140,12 @@ def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTa
             oid,
             name,
             identity,
-            is_published,
+            entry,
             {column: form_of(*form[:2]) for column, form in (columns or {}).items()},
             {column: form[2] for column, form in (columns or {}).items()},
             tuple(acting),
         )
-        for oid, name, identity, is_published, columns, acting in rows
+        for oid, name, identity, entry, columns, acting in rows
     }
 
 
@@ -151,7 +158,7 @@ def check_captured(
     again when that is done which the text says. ConfigError: the configuration must follow.
     """
     name = table.name
-    if found is None or not found.is_published:
+    if found is None or found.entry is None:
         raise StateError(
             f"table {name} is not in publication {PUBLICATION}: it was dropped and made again, or"
             f" taken out. ALTER TABLE {name} REPLICA IDENTITY FULL; ALTER PUBLICATION"
@@ -180,7 +187,13 @@ def check_captured(
 
 
 def _check_same(table: Table, then: TableForm, found: CapturedTable) -> None:
-    """StateError: values were changed without a word in the log."""
+    """StateError: rows were changed without a word in the log."""
+    if then.entry != found.entry:
+        raise StateError(
+            f"table {table.name} was out of publication {PUBLICATION} for a time, and the log has"
+            " no word of what was written then: start the agent again, which tells the rows of the"
+            " table"
+        )
     other = [c for c in table.columns if is_rewritten(then.columns[c], found.columns[c])]
     if other:
         raise StateError(
@@ -206,8 +219,8 @@ def to_tell(
         before = known.get(name)
         if before is None:
             yield name, "it was not replicated"
-        elif before.oid != now.oid:
-            yield name, "it was dropped and made again"
+        elif before.entry != now.entry:
+            yield name, "it was made again, or out of the publication for a time"
         else:
             names = [column for column in now.columns if column not in before.columns]
             if names:
@@ -229,12 +242,12 @@ def to_tell(
 def read_known(session: Session) -> dict[str, TableForm]:
     """The tables as they were stored, by their names; empty: nothing was read yet."""
     rows = session.execute('SELECT "table", oid, columns FROM slackwater.captured').fetchall()
-    return {name: _known(oid, orjson.loads(columns)) for name, oid, columns in rows}
+    return {name: _known(entry, orjson.loads(columns)) for name, entry, columns in rows}
 
 
-def _known(oid: int, columns: Mapping[str, tuple[str, int]]) -> TableForm:
+def _known(entry: int, columns: Mapping[str, tuple[str, int]]) -> TableForm:
     forms = {name: form for name, (form, _) in columns.items()}
-    return TableForm(oid, forms, {name: place for name, (_, place) in columns.items()})
+    return TableForm(entry, forms, {name: place for name, (_, place) in columns.items()})
 
 
 def write_known(session: Session, tables: Mapping[str, TableForm]) -> None:
@@ -243,5 +256,5 @@ def write_known(session: Session, tables: Mapping[str, TableForm]) -> None:
     for name, one in tables.items():
         session.execute(
             'INSERT INTO slackwater.captured ("table", oid, columns) VALUES (%s, %s, %s)',
-            (name, one.oid, json_text({c: [f, one.places[c]] for c, f in one.columns.items()})),
+            (name, one.entry, json_text({c: [f, one.places[c]] for c, f in one.columns.items()})),
         )

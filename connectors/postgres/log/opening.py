@@ -99,7 +99,9 @@ def open_database(
     before = read_known(session)
     capture = _log_read_on(session, gap, state, name, capture, stored, now, before, skew_s)
     forms = {
-        one.oid: [was.columns, one.columns] if (was := before.get(table)) else [one.columns]
+        known_writers[table].server.oid: (
+            [was.columns, one.columns] if (was := before.get(table)) else [one.columns]
+        )
         for table, one in now.items()
     }
     return OpenedDatabase(name, capture, stored, known_writers, now, forms)
