@@ -19,6 +19,7 @@ from connectors.postgres.sql import Session, literal
 from streaming.core.model.table import Table
 
 _IDENTITIES_BACK = """DO $$ DECLARE one record; BEGIN
+  IF to_regclass('slackwater.identity') IS NULL THEN RETURN; END IF;
   FOR one IN SELECT i.* FROM slackwater.identity i WHERE to_regclass(i."table") IS NOT NULL LOOP
     EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', one."table", CASE one.identity
       WHEN 'd' THEN 'DEFAULT' WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
@@ -59,19 +60,25 @@ def _role_points(session: Session, dsn: str) -> Iterator[CheckedPoint]:
 
 
 def detach_plan_offline(database: str, replica: str, why: str) -> InstallPlan:
-    """What to run when the server can be reached again, of which nothing is known now."""
+    """What to run when the server can be reached again, of which nothing is known now.
+
+    A part of it may be done already, by a detach that was interrupted.
+    """
     name = server_name(database, replica)
+    slot = f"FROM pg_replication_slots WHERE slot_name = {literal(name)}"
+    origin = f"FROM pg_replication_origin WHERE roname = {literal(name)}"
     steps = (
-        (f"replication slot {name}", f"SELECT pg_drop_replication_slot({literal(name)})"),
+        (f"replication slot {name}", f"SELECT pg_drop_replication_slot(slot_name) {slot}"),
         (f"publication {PUBLICATION}", f"DROP PUBLICATION IF EXISTS {PUBLICATION}"),
-        (f"replication origin {name}", f"SELECT pg_replication_origin_drop({literal(name)})"),
+        (f"replication origin {name}", f"SELECT pg_replication_origin_drop(roname) {origin}"),
         ("REPLICA IDENTITY of each table as it was", _IDENTITIES_BACK),
         ("schema slackwater", "DROP SCHEMA IF EXISTS slackwater CASCADE"),
     )
     holds = (
         f"{why}. While slot {name} is there its server keeps all its log, until the disk is full or"
         " max_slot_wal_keep_size is reached: detach it again later, or let somebody run the"
-        f" statements in database {database}"
+        f" statements in database {database}. They give up what is not published yet, and rows that"
+        " are saved there"
     )
     return InstallPlan(
         tuple(InstallStep(what, (one,)) for what, one in steps),
