@@ -11,9 +11,9 @@ from checkpoints.reading.reader import open_state
 from connectors.kafka.topics import Topics
 from streaming.facts.consumers.level import HubLevel, hub_level
 from streaming.facts.freshness import MAX_AGE_S
+from tests.harness.agents_of_kinds import rows
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site
-from tests.harness.sqlite_agents import rows
 
 PAUSE_S = 0.05
 
@@ -22,8 +22,9 @@ PAUSE_S = 0.05
 class LevelWatch:
     """`names`: whose files must be equal when it says yes; `lies`: what they held when not.
 
-    Whoever writes beside a running agent, or kills one, holds `turn` until the files are equal, or
-    `level` says no: for that long no answer can know of it.
+    Whoever writes holds `turn`, so that an answer and the files that it is held against are of one
+    time; beside a running agent, and who kills one, until the files are equal, or `level` says no:
+    for that long no answer can know of it.
     """
 
     at: Site

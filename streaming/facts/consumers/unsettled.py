@@ -20,9 +20,10 @@ class Unsettled:
 
     `is_known`: the facts hold and every replica is heard; otherwise nobody knows what was written.
     `unread`: replica -> the records in its topic that the hub has not read. `unpublished`: replica
-    -> what its agent last said it has not published. `waiting`: replica -> its committed changes
-    that the hub holds back. `stopped`: replica -> its state. `unnamed`: the replicas with records
-    that name no row: each may hold what nobody got, and says nothing of the others.
+    -> what its agent last said it has not published; a snapshot counts as one. `waiting`: replica
+    -> its committed changes that the hub holds back. `stopped`: replica -> its state. `unnamed`:
+    the replicas with records that name no row: each may hold what nobody got, and says nothing of
+    the others.
     """
 
     is_known: bool
@@ -75,17 +76,19 @@ def unsettled(
     return Unsettled(
         is_known=is_known,
         unread=unread,
-        # of an agent that ended the goodbye is the newer word
-        unpublished={
-            name: one.unpublished
-            for name, one in states.items()
-            if one.unpublished and one.ended is None
-        },
+        unpublished={name: count for name, one in states.items() if (count := _unpublished(one))},
         waiting={name: count for name, count in counts.items() if count},
         stopped={name: one.status_text for name, one in states.items() if one.is_stopped},
         differing=differing,
         unnamed=unnamed,
     )
+
+
+def _unpublished(replica: ReplicaState) -> int:
+    """What an agent has to publish; of one that ended the goodbye is the newer word."""
+    if replica.ended is not None:
+        return 0
+    return replica.unpublished + (replica.snapshot is not None)
 
 
 def unread_records(config: Config, reader: Reader, ends: Mapping[str, int]) -> dict[str, int]:

@@ -74,6 +74,11 @@ def unpublished(state: WrittenState) -> None:
     commit(state, unpublished=3)
 
 
+def snapshot(state: WrittenState) -> None:
+    """The agent of a tells the rows that its database had; none of them is in its topic yet."""
+    commit(state, snapshot="5e1f")
+
+
 def ended(state: WrittenState) -> None:
     """Nobody knows what is written at a."""
     commit(state, ended=AgentEnd(now_ms(), 0))
@@ -154,6 +159,7 @@ def test_all_are_level_if_nothing_keeps_them_back(config_file: Path, state: Writ
         (unread, [False, False]),
         (waiting, [False, False]),
         (unpublished, [False, False]),
+        (snapshot, [False, False]),
         (stopped, [False, False]),
         (ended, [False, False]),
         (stale, [False, False]),
