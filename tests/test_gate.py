@@ -24,7 +24,7 @@ CAPABILITIES = {
     "release from quarantine": "tests/e2e/test_override.py::test_release_of_what_a_wrong_clock",
     "limits": "tests/e2e/test_limits.py::",
     "resync of who was away": "tests/e2e/test_consumers_away.py::test_who_was_away_gets_each_row",
-    "a full copy": "tests/e2e/test_lost_files.py::test_a_deleted_file_comes_back_whole",
+    "a full copy": "tests/e2e/test_lost_files.py::test_a_deleted_database_comes_back",
     "refused rows": "tests/e2e/test_refused_rows.py::",
     "rows that no record holds": "tests/e2e/test_written_and_uncarried.py::",
     "rights of tables": "tests/e2e/test_rights_of_tables.py::",

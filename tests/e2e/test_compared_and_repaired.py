@@ -7,38 +7,38 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
-from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import (
+from tests.harness.agents_of_kinds import (
     agents,
     create,
-    database,
     execute,
     execute_uncaptured,
+    place,
     rows,
 )
+from tests.harness.site import Site, site
 
 
 @pytest.fixture
-def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas, whose databases are there and empty."""
+def two(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with two replicas, whose databases are there and empty; b is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
-        for name in "ab":
-            create(made, name)
+        create(made, "a")
+        create(made, "b", server=server)
         yield made
 
 
 @pytest.mark.more
 def test_what_nobody_captured_is_found_and_set_right(two: Site, spark: SparkSession) -> None:
     """The hub's row goes to the replica that differs, or the replica's row to everybody."""
-    where = [f"--database={name}={database(two, name)}" for name in "ab"]
+    where = [f"--database={name}={place(two, name)}" for name in "ab"]
     between = ("compare", "a", "b", *where)
-    order = ("--repair", "--all", "--yes", "--by", "me", "--why", "a tool dropped the triggers")
+    order = ("--repair", "--all", "--yes", "--by", "me", "--why", "a tool knew no triggers")
     with two.running(spark) as hub, agents(two, "ab"):
         execute(two, "a", "INSERT INTO t VALUES ('k', 'v'), ('l', 'w'), ('m', 'x')")
         hub.waits_for(lambda: len(rows(two, "b")) == 3, "b has the rows")
         assert two.slackwater(*between)["is_equal"]
-        execute_uncaptured(two, "b", "UPDATE t SET v = 'edited' WHERE k = 'k'")
-        execute_uncaptured(two, "b", "DELETE FROM t WHERE k = 'l'")
+        edit, delete = "UPDATE t SET v = 'edited' WHERE k = 'k'", "DELETE FROM t WHERE k = 'l'"
+        execute_uncaptured(two, "b", edit, delete)
         hub.waits_for(lambda: two.slackwater("level")["level"], "nobody knows of it")
 
         found = two.slackwater(*between, "--settle", "0.1")
@@ -60,4 +60,4 @@ def test_what_nobody_captured_is_found_and_set_right(two: Site, spark: SparkSess
     asked = "SELECT command, argument FROM hub_config WHERE argument LIKE '%me%' ORDER BY number"
     ordered = two.slackwater("sql", asked)["rows"]
     assert [row["command"] for row in ordered] == ["prefer", "repair"]
-    assert all("a tool dropped the triggers" in row["argument"] for row in ordered)
+    assert all("a tool knew no triggers" in row["argument"] for row in ordered)

@@ -1,9 +1,7 @@
 """A replica whose agent is away: nobody waits for it, and a resync brings it back."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,12 @@ from tests.harness.agents_of_kinds import (
     create,
     execute,
     execute_each,
+    execute_uncaptured,
     rows,
 )
 from tests.harness.sent_items import sent_items
 from tests.harness.site import RunningHub, Site, site
-from tests.harness.sqlite_agents import database, kill
+from tests.harness.sqlite_agents import kill
 
 LIMITS = {"chunk_items": 120, "resync_page_rows": 150}
 AWAY = "change_tracking: silent"
@@ -31,19 +30,8 @@ PAUSED = "change_tracking: paused"
 
 
 @pytest.fixture
-def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas, whose databases are there and empty."""
-    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
-        for name in "abc":
-            create(made, name)
-        yield made
-
-
-@pytest.fixture
-def one_of_kind(
-    tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None
-) -> Iterator[Site]:
-    """The same with c of any kind."""
+def three(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with three replicas, whose databases are there and empty; c is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", LIMITS) as made:
         for name in "ab":
             create(made, name)
@@ -117,10 +105,9 @@ def check(at: Site) -> None:
 
 
 def test_who_was_away_gets_each_row_once(
-    one_of_kind: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    three: Site, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many rows that were written several times, while the others see each other's."""
-    three = one_of_kind
     monkeypatch.setenv("SLACKWATER_HUB__ACK_TIMEOUT_S", "3")
     with three.running(spark) as hub, agents(three, "ab"), at_work(three, "c") as gone:
         hub.waits_for(lambda: captures(three, "c"), "c is captured")
@@ -155,19 +142,12 @@ def test_who_was_away_gets_each_row_once(
     check(three)
 
 
-def strangers(at: Site, name: str) -> None:
-    """Delete, insert and change rows behind the back of an agent that does not run."""
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client, client:
-        triggers = client.execute(
-            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 't'"
-        ).fetchall()
-        for trigger, _ in triggers:
-            client.execute(f"DROP TRIGGER {trigger}")
-        client.execute("DELETE FROM t WHERE k < '00100'")
-        client.execute("UPDATE t SET v = 'by hand' WHERE k >= '00500' AND k < '00600'")
-        client.execute("INSERT INTO t VALUES ('00250x', 'by hand'), ('99999', 'by hand')")
-        for _, statement in triggers:
-            client.execute(statement)
+STRANGERS = (
+    "DELETE FROM t WHERE k < '00100'",
+    "UPDATE t SET v = 'by hand' WHERE k >= '00500' AND k < '00600'",
+    "INSERT INTO t VALUES ('00250x', 'by hand'), ('99999', 'by hand')",
+)
+"""What somebody does to the rows behind the back of an agent that does not run."""
 
 
 @pytest.mark.slow
@@ -182,7 +162,7 @@ def test_a_full_copy_makes_a_paused_replica_equal_while_the_others_are_level(
         three.slackwater("pause", "c")
         comes_to(three, hub, "c", PAUSED)
         offset = three.ends.end(three.replicas["c"].updates)
-        strangers(three, "c")
+        execute_uncaptured(three, "c", *STRANGERS)
 
         with agents(three, "c"):
             write(three, "c", range(2_000, 2_010), "of c, paused")

@@ -1,11 +1,9 @@
-"""Whatever happens to a replica: as long as its file is another one, `level` says no."""
+"""Whatever happens to a replica: as long as its database is another one, `level` says no."""
 
 import shutil
 import signal
-import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from resource import RLIMIT_FSIZE, prlimit
@@ -18,10 +16,22 @@ from connectors.kafka.embedded.broker import Broker
 from streaming.cli.main import main
 from streaming.core.intake.liveness import UnheardReason
 from streaming.facts.consumers.level import HubLevel
+from tests.connectors.postgres.scratch_server import ScratchServer
+from tests.harness.agents_of_kinds import (
+    agents,
+    at_work,
+    back_up,
+    create,
+    execute,
+    execute_each,
+    place,
+    put_back,
+    rows,
+)
 from tests.harness.hub_process import wait_until
 from tests.harness.level_watch import LevelWatch, watched
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, at_work, create, database, execute, kill, rows
+from tests.harness.sqlite_agents import kill
 
 TIMEOUT_S = 12
 """After how much silence a killed agent counts as unheard here."""
@@ -31,14 +41,16 @@ ACK_TIMEOUT_S = 3
 
 
 @pytest.fixture
-def at(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas, whose databases are there and empty."""
+def at(
+    tmp_path: Path, broker: Broker, topic_prefix: str, own_server: ScratchServer | None
+) -> Iterator[Site]:
+    """A hub with two replicas, whose databases are there and empty; a is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix) as made:
         text = made.file.read_text()
         timeout = "heartbeat_timeout_s = "
         made.file.write_text(text.replace(f"{timeout}3600", f"{timeout}{TIMEOUT_S}"))
-        for name in "ab":
-            create(made, name)
+        create(made, "a", server=own_server.conninfo if own_server else None)
+        create(made, "b")
         yield made
 
 
@@ -46,15 +58,15 @@ ROWS = 20
 
 
 @pytest.fixture
-def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with three replicas; the file of a has rows, those of b and c are empty."""
+def three(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with three replicas; a has rows, b and c are empty and of any kind."""
     limits = {"resync_page_rows": 8, "resync_pages": 1}
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc", limits) as made:
-        for name in "abc":
-            create(made, name)
-        with closing(sqlite3.connect(database(made, "a"))) as client, client:
-            values = [(f"{number:03}", "there before") for number in range(ROWS)]
-            client.executemany("INSERT INTO t VALUES (?, ?)", values)
+        create(made, "a")
+        for name in "bc":
+            create(made, name, server=server)
+        values = [(f"{number:03}", "there before") for number in range(ROWS)]
+        execute_each(made, "a", "INSERT INTO t VALUES (?, ?)", values)
         yield made
 
 
@@ -82,36 +94,25 @@ def write(watch: LevelWatch, name: str, key: str) -> None:
         wait_until(lambda: all(key in rows(watch.at, one) for one in watch.names), lambda: key)
 
 
-def copy(at: Site, name: str) -> Path:
-    """A backup of a replica's file, made by SQLite while its agent works."""
-    with closing(sqlite3.connect(database(at, name))) as source:
-        source.execute("VACUUM INTO ?", (str(at.folder / "copy"),))
-    return at.folder / "copy"
-
-
-def put_back(at: Site, name: str, backup: Path) -> None:
-    """Replace a replica's file by its backup."""
-    for file in at.folder.glob(f"{name}.db*"):
-        file.unlink()
-    shutil.copy(backup, database(at, name))
-
-
 def is_unheard(name: str, why: UnheardReason, found: HubLevel) -> bool:
     """Whether the answer is that it cannot be said, for this reason."""
     return (name, why) in [(one.replica, one.why) for one in found.unheard] and not found.level
 
 
-def test_an_agent_that_ends_takes_the_yes_with_it(at: Site, spark: SparkSession) -> None:
-    """Its file is put back and written to; no answer is yes until it has everything again."""
+def test_an_agent_that_ends_takes_the_yes_with_it(
+    at: Site, spark: SparkSession, own_server: ScratchServer | None
+) -> None:
+    """Its database is put back and written to; no answer is yes until it has everything again."""
     with at.running(spark), watched(at, "ab") as watch, agents(at, "b"):
         with agents(at, "a"):
             write(watch, "a", "k1")
-            backup = copy(at, "a")
+            backup = back_up(at, "a", own_server)
             write(watch, "b", "k2")
             watch.awaits_yes()
         ended = watch.ask()
-        put_back(at, "a", backup)
-        execute(at, "a", "INSERT INTO t VALUES ('k3', 'before its agent')")
+        with watch.turn:
+            put_back(at, "a", backup, own_server)
+            execute(at, "a", "INSERT INTO t VALUES ('k3', 'before its agent')")
         watch.awaits(lambda found: is_unheard("a", UnheardReason.ENDED, found), "a has ended")
         with agents(at, "a"):
             watch.awaits_yes()
@@ -123,18 +124,19 @@ def test_an_agent_that_ends_takes_the_yes_with_it(at: Site, spark: SparkSession)
 
 @pytest.mark.slow
 def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_missed(
-    at: Site, spark: SparkSession
+    at: Site, spark: SparkSession, own_server: ScratchServer | None
 ) -> None:
     """It says no goodbye; its successor says it, and the hello comes when the topic is read."""
     with at.running(spark), watched(at, "ab") as watch, agents(at, "b"):
         with at_work(at, "a") as first:
             write(watch, "b", "k1")
-            backup = copy(at, "a")
+            backup = back_up(at, "a", own_server)
             write(watch, "b", "k2")
             watch.awaits_yes()
             kill(first)
             watch.awaits(lambda found: is_unheard("a", UnheardReason.SILENT, found), "a is silent")
-        put_back(at, "a", backup)
+        with watch.turn:
+            put_back(at, "a", backup, own_server)
         with agents(at, "a"):
             watch.awaits_yes()
 
@@ -142,52 +144,78 @@ def test_an_agent_that_is_killed_takes_the_yes_with_it_when_its_heartbeats_are_m
 
 
 @pytest.mark.more
-def test_a_replica_that_cannot_apply_takes_the_yes_with_it(at: Site, spark: SparkSession) -> None:
-    """It is silent by `ack_timeout_s`, its file takes no byte, and it is emptied to start anew."""
+def test_a_replica_that_cannot_apply_takes_the_yes_with_it(
+    at: Site,
+    spark: SparkSession,
+    own_server: ScratchServer | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is silent by `ack_timeout_s`, its database takes no byte, and it is emptied.
+
+    What is in the way is a file that may not grow, or a server that is stopped.
+    """
+    monkeypatch.chdir(at.folder)  # where the rows of a server are saved
     text = at.file.read_text()
     at.file.write_text(text.replace("[hub]", f"[hub]\nack_timeout_s = {ACK_TIMEOUT_S}"))
-    with at.running(spark), watched(at, "ab") as watch, agents(at, "a"):
-        with at_work(at, "b") as one:
-            write(watch, "a", "k1")
+    with at.running(spark), watched(at, "ab") as watch, agents(at, "b"):
+        with at_work(at, "a") as one:
+            write(watch, "b", "k1")
             watch.awaits_yes()
             is_silent_and_back(watch, one)
-            has_no_space(watch, one)
-        with agents(at, "b"):
+            if own_server is None:
+                has_no_space(watch, one)
+            else:
+                has_no_server(watch, one, own_server)
+        with agents(at, "a"):
             watch.awaits_yes()
-        command = ("reinit", "b", "--database", str(database(at, "b")))
+        command = ("reinit", "a", "--database", place(at, "a"))
         with watch.turn:
             assert told(at, *command) == 0
-            assert rows(at, "b") == {}
-            execute(at, "a", "INSERT INTO t VALUES ('k4', 'while b was empty')")
-        with agents(at, "b"):
+            assert rows(at, "a") == {}
+            execute(at, "b", "INSERT INTO t VALUES ('k4', 'while a was empty')")
+        with agents(at, "a"):
             watch.awaits_yes()
 
             assert rows(at, "a") == rows(at, "b")
-            assert set(rows(at, "b")) == {"k1", "k2", "k3", "k4"}
+            assert set(rows(at, "a")) == {"k1", "k2", "k3", "k4"}
 
 
 def is_silent_and_back(watch: LevelWatch, one: "subprocess.Popen[str]") -> None:
-    """Stop the process of b until it counts as away, write what it lacks, and let it go on."""
+    """Stop the process of a until it counts as away, write what it lacks, and let it go on."""
     with watch.turn:
         one.send_signal(signal.SIGSTOP)
-        execute(watch.at, "a", "INSERT INTO t VALUES ('k2', 'while b was silent')")
-        watch.awaits(lambda found: not found.level, "b lacks a row")
-    watch.awaits(lambda found: [*found.resyncs] and not found.level, "b counts as away")
+        execute(watch.at, "b", "INSERT INTO t VALUES ('k2', 'while a was silent')")
+        watch.awaits(lambda found: not found.level, "a lacks a row")
+    watch.awaits(lambda found: [*found.resyncs] and not found.level, "a counts as away")
     one.send_signal(signal.SIGCONT)
     watch.awaits_yes()
-    assert "k2" in rows(watch.at, "b")
+    assert "k2" in rows(watch.at, "a")
 
 
 def has_no_space(watch: LevelWatch, one: "subprocess.Popen[str]") -> None:
-    """Let the agent of b write not one byte more, to no file, and write what it lacks."""
+    """Let the agent of a write not one byte more, to no file, and write what it lacks."""
     with watch.turn:
         prlimit(one.pid, RLIMIT_FSIZE, (0, 0))
-        execute(watch.at, "a", "INSERT INTO t VALUES ('k3', 'without space at b')")
-        watch.awaits(lambda found: not found.level, "b lacks a row")
+        execute(watch.at, "b", "INSERT INTO t VALUES ('k3', 'without space at a')")
+        watch.awaits(lambda found: not found.level, "a lacks a row")
     _, said = one.communicate(timeout=60)
     assert one.returncode == 1
     assert "the database file cannot be read or written" in said
-    watch.awaits(lambda found: found.unheard and not found.level, "b is not heard")
+    watch.awaits(lambda found: found.unheard and not found.level, "a is not heard")
+
+
+def has_no_server(watch: LevelWatch, one: "subprocess.Popen[str]", server: ScratchServer) -> None:
+    """Stop the server of a, write what it lacks, and start it again: its agent goes on."""
+    with watch.turn:
+        server.stop()
+        execute(watch.at, "b", "INSERT INTO t VALUES ('k3', 'without a server at a')")
+        watch.awaits(lambda found: not found.level, "a lacks a row")
+    server.start()
+    watch.awaits_yes()
+    assert "k3" in rows(watch.at, "a")
+    one.terminate()
+    _, said = one.communicate(timeout=60)
+    assert one.returncode == 0, said
 
 
 @pytest.mark.more
@@ -227,7 +255,8 @@ def paused_and_resynced(watch: LevelWatch) -> None:
     at = watch.at
     assert told(at, "pause", "b") == 0
     watch.awaits(lambda found: found.resyncs and not found.level, "b is away")
-    execute(at, "a", "UPDATE t SET v = 'while b was away'")
+    with watch.turn:
+        execute(at, "a", "UPDATE t SET v = 'while b was away'")
     published = partial(at.ends.read, at.replicas["a"].changes)
     wait_until(
         lambda: b"while b was away" in b"".join(v for _, v in published()), lambda: "it is there"
@@ -276,7 +305,8 @@ def recovered_and_retired(watch: LevelWatch) -> None:
         assert "gone" not in rows(at, "c")
         write(watch, "c", "after its loss")
     watch.awaits(lambda found: is_unheard("c", UnheardReason.ENDED, found), "c has ended")
-    execute(at, "c", "INSERT INTO t VALUES ('own way', 'of c')")
+    with watch.turn:
+        execute(at, "c", "INSERT INTO t VALUES ('own way', 'of c')")
     with watch.turn:
         watch.names = "ab"
         assert told(at, "retire", "c", "--yes") == 0

@@ -22,7 +22,7 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None)
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
         for name in "ac":
             create(made, name, CREATE)
-        create(made, "b", CREATE, server)
+        create(made, "b", CREATE, server=server)
         yield made
 
 

@@ -1,8 +1,6 @@
 """A write in a table that its replica may not write stays there until an operator decides."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,12 @@ from pyspark.sql import SparkSession
 from connectors.kafka.embedded.broker import Broker
 from streaming.core.records.record import Reason
 from streaming.facts.history.uncarried import remedy_of
+from tests.harness.agents_of_kinds import agents, create, execute, select
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, database, execute
 
 TABLES: Mapping[str, str] = {"t": "EPOCH", "u": "EPOCH"}
+CREATE = tuple(f"CREATE TABLE {name} (k TEXT NOT NULL PRIMARY KEY, v TEXT)" for name in TABLES)
 FORBIDDEN = 'writes = ["t"]\n'
 """What replica a may write before an operator allows it more."""
 
@@ -25,27 +24,25 @@ Rows = dict[tuple[str, str], str]
 
 
 @pytest.fixture
-def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
-    """A hub with two replicas, of which a may write one of the two tables."""
+def two(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub with two replicas, of which a may write one of the two tables; it is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, functions=TABLES) as made:
         text = made.file.read_text()
         assert text.count("rid = 1\n") == 1
         made.file.write_text(text.replace("rid = 1\n", f"rid = 1\n{FORBIDDEN}"))
-        for name in "ab":
-            create(made, name)
-            execute(made, name, "CREATE TABLE u (k TEXT NOT NULL PRIMARY KEY, v TEXT)")
+        create(made, "a", *CREATE, server=server)
+        create(made, "b", *CREATE)
         yield made
 
 
 def stored(at: Site, name: str) -> Rows:
-    """What both tables of a file hold."""
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
-        found = client.execute("SELECT 't', k, v FROM t UNION ALL SELECT 'u', k, v FROM u")
-        return {(table, key): value for table, key, value in found}
+    """What both tables of a database hold."""
+    found = select(at, name, "SELECT 't', k, v FROM t UNION ALL SELECT 'u', k, v FROM u")
+    return {(table, key): value for table, key, value in found}
 
 
 def wait_for_stored(at: Site, **expected: Rows) -> None:
-    """Wait until these files hold these rows and no other."""
+    """Wait until these databases hold these rows and no other."""
 
     def found() -> dict[str, Rows]:
         return {name: stored(at, name) for name in expected}

@@ -8,20 +8,18 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from streaming.cli.main import main
-from tests.connectors.postgres.scratch_server import running_server
 from tests.harness import sqlite_agents
 from tests.harness.postgres_agents import PostgresSite, agent_of
 from tests.harness.site import Site, site
 
 
 @pytest.fixture
-def there() -> Iterator[PostgresSite]:
-    """A database with one row, in a server of its own."""
-    with running_server() as server:
-        there = PostgresSite(server, "shop")
-        there.create()
-        there.execute("INSERT INTO t VALUES ('old', 'of b')")
-        yield there
+def there(postgres: str, topic_prefix: str) -> PostgresSite:
+    """A database with one row."""
+    there = PostgresSite(postgres, f"shop{topic_prefix}".replace(".", ""))
+    there.create()
+    there.execute("INSERT INTO t VALUES ('old', 'of b')")
+    return there
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def two(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -
     """A hub with two replicas, in whose tables `v` is unique; b is of any kind."""
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
         create(made, "a", CREATE)
-        create(made, "b", CREATE, server)
+        create(made, "b", CREATE, server=server)
         yield made
 
 

@@ -1,4 +1,7 @@
-"""A trigger at a receiver that ignores a row makes it different, and everybody says so."""
+"""A trigger at a receiver that ignores a row makes it different, and everybody says so.
+
+SQLite's alone: PostgreSQL fires no trigger of a user for what its agent applies.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

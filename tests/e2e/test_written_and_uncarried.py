@@ -9,12 +9,20 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from connectors.databases import kind_of, parse_dsn
 from connectors.kafka.embedded.broker import Broker
-from connectors.sqlite.apply import saved_rows
 from tests.e2e.test_refused_rows import insert, is_level, wait_for_rows
+from tests.harness.agents_of_kinds import (
+    agents,
+    create,
+    execute,
+    execute_uncaptured,
+    place,
+    select,
+)
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
-from tests.harness.sqlite_agents import agents, create, database, execute
+from tests.harness.sqlite_agents import database
 
 LONG = "x" * 3_000_000
 
@@ -59,19 +67,28 @@ def wait_for_uncarried(at: Site, *names: str) -> None:
 
 
 def stored(at: Site, name: str) -> dict[str, object]:
-    """What a file holds, values in their storage classes."""
-    with closing(sqlite3.connect(database(at, name), timeout=60)) as client:
-        return dict(client.execute("SELECT k, v FROM t"))
+    """What a database holds, values of SQLite in their storage classes."""
+    return dict(select(at, name, "SELECT k, v FROM t"))
+
+
+def saved(at: Site, name: str) -> set[str]:
+    """The keys of the rows that a database saved before they were overwritten."""
+    address = parse_dsn(place(at, name))
+    return {one.key for one in kind_of(address.scheme).saved_rows(address.place)}
 
 
 @pytest.mark.more
-def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkSession) -> None:
+def test_a_row_that_no_record_holds_stays_at_its_writer(
+    two: Site, spark: SparkSession, server: str | None
+) -> None:
     """It is listed until it is written again, or dropped: only then its writer loses it.
 
-    Not by a full copy, which mends what was written behind the triggers, and saves it first.
+    Not by a full copy, which mends what was written uncaptured, and saves it first; of a server's
+    only what it deletes, for its agent tells a table again of which the log has not all.
     """
-    for name in "ab":
-        create(two, name)
+    mended = keys("1", "more") if server is None else keys("more")
+    create(two, "a", server=server)
+    create(two, "b")
     with two.running(spark), agents(two, "ab"):
         insert(two, "a", "1", "one")
         wait_for_rows(two, {name: {"1": "one"} for name in "ab"})
@@ -88,14 +105,11 @@ def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkS
         named = two.slackwater("status")["differing"]
         assert [(one["replica"], one["kind"]) for one in named] == [("a", "uncarried")]
 
-        execute(two, "a", "UPDATE _slackwater_origin SET applying = 1")
-        execute(two, "a", "UPDATE t SET v = 'behind the triggers' WHERE k = '1'")
-        execute(two, "a", "INSERT INTO t VALUES ('more', 'behind the triggers')")
-        execute(two, "a", "UPDATE _slackwater_origin SET applying = 0")
+        update = "UPDATE t SET v = 'uncaptured' WHERE k = '1'"
+        execute_uncaptured(two, "a", update, "INSERT INTO t VALUES ('more', 'uncaptured')")
         two.slackwater("resync", "a", "--full")
         wait_for_rows(two, {"a": {**others, "long": LONG}, "b": others})
-        kept = saved_rows.listed(database(two, "a"))
-        assert {one.key for one in kept} == keys("1", "more")
+        assert saved(two, "a") == mended
         wait_for_uncarried(two, "long")
         assert not two.slackwater("level")["level"]
 
@@ -111,10 +125,14 @@ def test_a_row_that_no_record_holds_stays_at_its_writer(two: Site, spark: SparkS
         two.slackwater("quarantine", "drop", again["id"])
         wait_for_rows(two, dict.fromkeys("ab", others))
         assert (uncarried(two), is_level(two)) == ({}, True)
+    assert saved(two, "a") == mended | keys("again")
 
 
 def test_times_that_nobody_else_takes_stay_at_their_writer(two: Site, spark: SparkSession) -> None:
-    """One each, and one more with a good row in its transaction, until they are written again."""
+    """One each, and one more with a good row in its transaction, until they are written again.
+
+    SQLite's alone: a column of PostgreSQL holds no value that is not of its type.
+    """
     two.file.write_text(two.file.read_text().replace('v = "text"', 'v = "timestamp"'))
     for name in "ab":
         create(two, name, "CREATE TABLE t (k TEXT NOT NULL PRIMARY KEY, v DATETIME)")

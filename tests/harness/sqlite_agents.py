@@ -31,15 +31,16 @@ def execute(at: Site, name: str, statement: str, *values: str) -> None:
         client.execute(statement, values)
 
 
-def execute_uncaptured(at: Site, name: str, statement: str) -> None:
-    """Run a statement while no trigger is there, as a tool does that knows no triggers."""
+def execute_uncaptured(at: Site, name: str, *statements: str) -> None:
+    """Run statements while no trigger is there, as a tool does that knows no triggers."""
     with closing(sqlite3.connect(database(at, name), timeout=60, isolation_level=None)) as client:
         client.execute("BEGIN IMMEDIATE")
         found = client.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
         triggers = found.fetchall()
         for trigger, _ in triggers:
             client.execute(f'DROP TRIGGER "{trigger}"')
-        client.execute(statement)
+        for statement in statements:
+            client.execute(statement)
         for _, create_trigger in triggers:
             client.execute(create_trigger)
         client.execute("COMMIT")
