@@ -153,11 +153,17 @@ def test_a_slot_is_read_by_one_agent(client: Client, dsn: str) -> None:
 
 @pytest.mark.postgres15
 def test_a_slot_or_publication_that_is_not_there_is_named(client: Client, dsn: str) -> None:
-    """The server names the publication only when it decodes the first row."""
+    """The server names the publication only when it decodes the first row.
+
+    Since version 18 it skips what is not there: the agent looks at its catalog each second.
+    """
     with pytest.raises(StoreError, match='"absent" does not exist'):
         LogStream.open(dsn, "absent", "p", 0)
     with closing(LogStream.open(dsn, client.info.dbname, 'q"', 0)) as stream:
         client.execute("INSERT INTO item VALUES (1)")
+        if client.info.server_version >= 180000:
+            assert stream.read(WAIT_S) is None
+            return
         with pytest.raises(StoreError, match=r'publication "q""? does not exist'):
             stream.read(WAIT_S)
 
