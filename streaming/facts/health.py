@@ -9,6 +9,7 @@ from streaming.core.access.rights import REMEDY
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES
 from streaming.core.text.wording import as_count
+from streaming.facts.consumers.compared import other_rows_text
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
 from streaming.facts.freshness import HubPresence
 from streaming.facts.status.agreements import AgreementSummary
@@ -197,9 +198,9 @@ def _uncarried(found: HubStatus) -> Iterator[Problem]:
 
 def _compared(found: HubStatus) -> Iterator[Problem]:
     for one in found.agreements:
-        if one.comparison is not None and one.comparison.differing and one.comparison.is_settled:
+        if one.comparison is not None and one.comparison.finds_other_rows:
             yield Problem(
-                f"{one.consumer} has other rows than the hub: {one.comparison.text}",
+                other_rows_text(one.consumer, one.comparison),
                 f"`slackwater compare hub {one.consumer} --database {one.consumer}=DSN` names them,"
                 " and sets them right with --repair; the next round finds them equal",
             )

@@ -130,7 +130,7 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
         yield a.ORIGIN_DELAY_WORST, (*of, delay.origin), delay.worst_today_s
     if one.comparison is not None:
         yield a.COMPARED_ROWS, of, one.comparison.rows
-        yield a.COMPARED_DIFFERING, of, one.comparison.differing * one.comparison.is_settled
+        yield a.COMPARED_DIFFERING, of, one.comparison.differing * one.comparison.finds_other_rows
         yield a.COMPARED_AT, of, one.comparison.ended_at.timestamp()
     yield from _resync(of, one.resync)
 

@@ -13,6 +13,7 @@ from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_age, as_count
+from streaming.facts.consumers.compared import other_rows_warnings
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
 from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
@@ -83,6 +84,7 @@ def level(
         for warning in (
             *unreplicated_warnings(found.unreplicated),
             *schema_warnings(found.schema_differences),
+            *other_rows_warnings(found.other_rows),
         ):
             write_sentence(warning)
     if not found.level:

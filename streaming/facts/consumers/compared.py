@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from checkpoints.reading.reader import Reader
+from streaming.config.config import Config
 from streaming.core.text.wording import as_age, as_count, as_duration
 
 
@@ -44,9 +45,9 @@ class ConsumerComparison:
     behind_s: float | None = None
 
     @property
-    def is_settled(self) -> bool:
-        """Return whether nothing is on its way to the rows that differ."""
-        return self.behind_s is None
+    def finds_other_rows(self) -> bool:
+        """Return whether rows differ, and nothing is on its way to them."""
+        return self.differing > 0 and self.behind_s is None
 
     @property
     def text(self) -> str:
@@ -86,6 +87,31 @@ def consumer_comparison(
     return ConsumerComparison(
         found.rows, found.differing, found.more_differ, at, age_s, found.behind_s
     )
+
+
+def differing_consumers(
+    config: Config, reader: Reader, now_s: float
+) -> dict[str, ConsumerComparison]:
+    """Consumer -> its last round, of those whose rows differ and are not in flight."""
+    rounds = compared_rounds(reader)
+    found = {
+        one.consumer: consumer_comparison(rounds, one.name, now_s) for one in config.agreements
+    }
+    return {name: one for name, one in found.items() if one is not None and one.finds_other_rows}
+
+
+def other_rows_text(consumer: str, found: ConsumerComparison) -> str:
+    """Say that a consumer has other rows than the hub."""
+    return f"{consumer} has other rows than the hub: {found.text}"
+
+
+def other_rows_warnings(found: Mapping[str, ConsumerComparison]) -> list[str]:
+    """A sentence for each of these consumers."""
+    return [
+        f"warning: {other_rows_text(name, one)}; `slackwater compare hub {name} --database"
+        f" {name}=DSN` compares them now"
+        for name, one in found.items()
+    ]
 
 
 def _parsed(document: Mapping[str, Any]) -> ComparedRound:

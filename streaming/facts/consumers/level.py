@@ -9,6 +9,7 @@ from streaming.config.config import Config
 from streaming.core.access.rights import REMEDY
 from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
+from streaming.facts.consumers.compared import ConsumerComparison, differing_consumers
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
@@ -53,9 +54,10 @@ class HubLevel:
     `unheard` is not heard or may not be read. `unread`, `unpublished`, `waiting`, `stopped`,
     `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
     `unreplicated`: replica -> columns that stay in its database, which is no lack.
-    `schema_differences`: those that matter, which is none either. `unnamed`: replica -> reason ->
-    its records in quarantine that name no row, so that it may have written what nobody got;
-    `apart`: everything else is level.
+    `schema_differences`: those that matter, which is none either; nor is `other_rows`: consumer ->
+    the last comparison of its rows, as old as it says. `unnamed`: replica -> reason -> its records
+    in quarantine that name no row, so that it may have written what nobody got; `apart`: everything
+    else is level.
     """
 
     level: bool
@@ -75,6 +77,7 @@ class HubLevel:
     unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
+    other_rows: dict[str, ConsumerComparison]
 
     @property
     def lags(self) -> bool:
@@ -146,6 +149,7 @@ def hub_level(
         unnamed=unnamed,
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
+        other_rows=differing_consumers(config, reader, now_s),
     )
 
 

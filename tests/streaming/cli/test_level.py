@@ -11,7 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from checkpoints.commit.last_poll import LastPoll, ReadAtRest, write_poll
+from checkpoints.config import store_comparison
 from checkpoints.reading.reader import open_state
+from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from connectors import wire
 from connectors.kafka.embedded.broker import Broker
@@ -23,6 +25,7 @@ from streaming.core.records.record import Hello
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.replica_state import AgentEnd
 from streaming.core.tracking.resync import CoveredPosition
+from streaming.facts.consumers.compared import ComparedRound
 from streaming.facts.consumers.divergent import MOST
 from tests.checkpoints.written_state import WrittenState, agreement, change_row, replica, ruv
 from tests.harness.builders import csn
@@ -690,6 +693,25 @@ def test_level_and_status_name_columns_that_stay_in_one_database(
     for command in ("level", "status"):
         assert slackwater(command, "--json").facts["unreplicated"] == {"a": list(columns)}
     assert "warning: a: column t.colour is not replicated" in slackwater("status").out
+
+
+@pytest.mark.parametrize(("differing", "behind_s"), [(3, None), (0, None), (3, 90.0)])
+def test_level_names_who_was_found_with_other_rows(
+    slackwater: Slackwater, state: WrittenState, differing: int, behind_s: float | None
+) -> None:
+    """A yes is of what was carried; who reads it alone would take the rows for equal."""
+    found = ComparedRound("to-a", 9, differing, more_differ=False, in_flight=0, seconds=1.0)
+    round_ = replace(found, behind_s=behind_s)
+    store_comparison(StateStore(state.root), round_.text(), round(time.time() * 1000))
+    commit_level(state)
+
+    answer = slackwater("level")
+    other_rows = slackwater("level", "--json").facts["other_rows"]
+
+    assert answer.code == 0
+    is_named = differing > 0 and behind_s is None
+    assert [one["differing"] for one in other_rows.values()] == [3] * is_named
+    assert ("warning: a has other rows than the hub: compared" in answer.out) == is_named
 
 
 def refused(rid: int, **others: object) -> dict[str, object]:
