@@ -9,6 +9,7 @@ from connectors.agent.found import IsKnown, KnownOwn
 from connectors.agent.new_start import new_start
 from connectors.agent.settings import AgentSettings
 from connectors.postgres import snapshot
+from connectors.postgres.check.rights import check_rights, may_use_schema
 from connectors.postgres.connection import LOADS_NOTHING, connected
 from connectors.postgres.install.attachment import attached
 from connectors.postgres.install.system import read_position
@@ -50,7 +51,9 @@ def reinit(settings: AgentSettings, known: KnownOwn, is_known: IsKnown, path: Pa
 
 
 def _check(session: Session, settings: AgentSettings) -> None:
-    """StateError: it is no replica, or another one."""
+    """StateError: it is no replica, or another one, or the role lacks rights."""
+    if not may_use_schema(session):
+        check_rights(session, settings.tables)
     found, rid = attached(session), read_position(session).rid
     if (found.replica, rid) != (settings.replica, settings.rid):
         raise StateError(
@@ -58,6 +61,7 @@ def _check(session: Session, settings: AgentSettings) -> None:
             f" {settings.replica} with rid {settings.rid}: correct --replica or the configuration,"
             " or detach it (`slackwater detach`) and attach it anew"
         )
+    check_rights(session, settings.tables)
 
 
 def _begin_snapshot(session: Session, settings: AgentSettings) -> None:

@@ -1,13 +1,16 @@
 """The rights that the agent's role has, and the statements that give it those that it lacks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from psycopg import pq
 
 from connectors.agent.found import CheckedPoint
 from connectors.postgres.connection import agent_conninfo
-from connectors.postgres.schema.catalog import ServerTable
+from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, name, statement
+from streaming.core.model.errors import ConfigError, StateError
+from streaming.core.model.table import Table
 
 _ORIGIN_FUNCTIONS = (
     "pg_replication_origin_create(text)",
@@ -47,6 +50,22 @@ def rights_points(session: Session, servers: Sequence[ServerTable]) -> Iterator[
 def missing_grants(session: Session, servers: Sequence[ServerTable]) -> list[str]:
     """The statements that give the role what it lacks; empty: it has all."""
     return [one for _, statements in _rights(session, servers) for one in statements]
+
+
+def check_rights(session: Session, tables: Iterable[Table] = ()) -> None:
+    """StateError: the role lacks rights, with the statements that give them.
+
+    A table that is not there is left to whoever needs it.
+    """
+    servers = list[ServerTable]()
+    for table in tables:
+        with suppress(ConfigError):
+            servers.append(read_table(session, table.name))
+    if grants := missing_grants(session, servers):
+        raise StateError(
+            f"role {_role(session)[0]} lacks rights that the agent needs: let a superuser run"
+            f" {'; '.join(grants)}"
+        )
 
 
 def may_grant(session: Session) -> bool:

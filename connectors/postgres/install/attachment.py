@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from psycopg.rows import dict_row
 
+from connectors.postgres.check.rights import check_rights, may_use_schema
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.system import read_capture
 from connectors.postgres.sql import Session
@@ -20,7 +21,9 @@ class Attachment:
 
 
 def read_attachment(session: Session) -> Attachment | None:
-    """The row; None: nobody has begun to attach this database."""
+    """The row; None: nobody has begun to attach this database. StateError: it may not be read."""
+    if not may_use_schema(session):
+        check_rights(session)
     (there,) = session.execute("SELECT to_regclass('slackwater.attachment')").fetchone() or (None,)
     if there is None:
         return None

@@ -6,6 +6,7 @@ from connectors.agent.attaching import InstallPlan, InstallStep, ReplicaPlace
 from connectors.agent.found import CheckedPoint
 from connectors.postgres.check.rights import (
     may_replicate,
+    may_use_schema,
     parameter_points,
     replication_point,
 )
@@ -27,6 +28,11 @@ _IDENTITIES_BACK = """DO $$ DECLARE one record; BEGIN
   END LOOP;
 END $$"""
 
+_UNREADABLE = (
+    "the database has a schema slackwater that the role may not read: what is left to do besides is"
+    " known when it has the rights; run the same command again then"
+)
+
 
 def attach_plan_of(
     session: Session,
@@ -43,7 +49,10 @@ def attach_plan_of(
     servers = [read_table(session, table.name) for table in tables]
     steps = attach_steps(session, replica, tables, rows_are_shared=rows_are_shared)
     points = (*server_points(session), *_role_points(session, dsn), *faults)
-    return InstallPlan(tuple(steps), points, (*sequence_notes(session, servers, replica),))
+    notes = [*sequence_notes(session, servers, replica)]
+    if not may_use_schema(session):
+        notes.insert(0, _UNREADABLE)
+    return InstallPlan(tuple(steps), points, tuple(notes))
 
 
 def _table_points(session: Session, tables: Sequence[Table]) -> Iterator[CheckedPoint]:

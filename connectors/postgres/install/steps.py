@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 from connectors.agent.attaching import InstallStep, ReplicaPlace
-from connectors.postgres.check.rights import may_grant, missing_grants
+from connectors.postgres.check.rights import may_grant, may_use_schema, missing_grants
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import missing_ddl, read_capture
@@ -39,13 +39,16 @@ def attach_steps(
     *,
     rows_are_shared: bool = False,
 ) -> list[InstallStep]:
-    """All steps; StateError: the database is another replica.
+    """All steps; only the first one, if the role may not read what is done of the others.
 
+    StateError: the database is another replica.
     `rows_are_shared`: the rows that there are need not be told.
     """
     name = server_name(session.info.dbname, replica.name)
-    _check_replica(session, replica.name)
     servers = [read_table(session, table.name) for table in tables]
+    if not may_use_schema(session):
+        return [_rights(session, servers)]
+    _check_replica(session, replica.name)
     told = () if rows_are_shared else servers
     id_ = uuid.uuid4().hex[:16]
     return [

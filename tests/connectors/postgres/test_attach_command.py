@@ -138,6 +138,34 @@ def test_the_script_is_all_that_a_role_without_rights_needs(
     assert (checked.code, checked.out.splitlines()[-1]) == (0, "an agent can start")
 
 
+@pytest.mark.postgres15
+def test_a_role_for_which_a_superuser_attached_is_told_what_it_lacks(
+    slackwater: Slackwater, shop: PostgresSite
+) -> None:
+    """By each command, all at once, and the script of attaching is all that it needs."""
+    attach = ("attach", by_least(shop), "--replica", "b")
+    slackwater("attach", shop.dsn, "--replica", "b", "--yes")
+    agent = slackwater("agent", "--replica", "b", "--database", by_least(shop))
+    refused, planned = slackwater(*attach, "--yes"), slackwater(*attach, "--dry-run")
+    detached = slackwater("detach", by_least(shop), "--replica", "b", "--yes")
+
+    shop.run_script(planned.out)
+    done = slackwater(*attach, "--yes")
+    checked = slackwater("agent", "check", "--database", by_least(shop))
+
+    assert [one.code for one in (agent, refused, planned, detached)] == [1, 1, 0, 1]
+    ran, left = (one.err.replace('\\"', '"') for one in (agent, detached))
+    for answer in (ran, left, refused.out, planned.out):
+        assert 'GRANT ALL ON SCHEMA slackwater TO "least"' in answer
+        assert 'ALTER ROLE "least" REPLICATION' in answer
+    for answer in (ran, refused.out, planned.out):
+        assert 'GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."t" TO "least"' in answer
+    assert "the role may not give itself the rights" in refused.err
+    assert "what is left to do besides is known when it has the rights" in planned.out
+    assert done.out.splitlines()[-1] == "b is attached: start its agent"
+    assert (checked.code, checked.out.splitlines()[-1]) == (0, "an agent can start")
+
+
 def test_the_statements_for_a_sequence_give_ids_of_this_replica_only(
     slackwater: Slackwater, shop: PostgresSite
 ) -> None:
