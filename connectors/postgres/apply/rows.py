@@ -13,7 +13,7 @@ import orjson
 
 from connectors import wire
 from connectors.postgres.schema.catalog import ServerTable, read_table
-from connectors.postgres.sql import Session, name, texts
+from connectors.postgres.sql import Session, literal, name, texts
 from connectors.postgres.values.image import image
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import Table
@@ -121,6 +121,7 @@ class RowWriter:
                 self.insert(session, {**(self.take_out(session, key) or {}), **row})
             return
         columns = tuple(rows[0])
+        self._check_spelled(session, columns, rows)
         is_whole = self._required <= {*columns}
         with self._checked(session):
             if is_whole and not is_careful:
@@ -130,12 +131,49 @@ class RowWriter:
                 self._insert_absent(session, columns, rows)
 
     def delete(self, session: Session, keys: Sequence[RowTexts]) -> None:
-        """Delete the rows of these keys."""
+        """Delete the rows of these keys; one that is spelled otherwise is of no row."""
+        if self._respelled(session, self.table.key, keys):
+            keys = [one for one in keys if not self._respelled(session, self.table.key, [one])]
         where = self._same_key
         source = self._source(self.table.key)
         self._execute(
             session, f"DELETE FROM {self.server.sql} t USING {source} WHERE {where}", keys
         )
+
+    def _check_spelled(
+        self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]
+    ) -> None:
+        """WireError: the server would write a value in another way, and the row would differ."""
+        for column, given, held in self._respelled(session, columns, rows):
+            raise WireError(f"column {column} would hold {given!r} as {held!r}")
+
+    def _respelled(
+        self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]
+    ) -> list[tuple[str | None, ...]]:
+        """(column, text, as the server writes it) of values that it would write in another way.
+
+        A type has its own spelling of a value ({"a": 1}, 2024-01-05), and no log tells of it.
+        """
+        kinds = self.table.columns
+        known = [one for one in columns if one in kinds]
+        may = [one for one in known if self.server.columns[one].is_respelled(kinds[one])]
+        doubtful = [
+            row
+            for row in rows
+            if not all(self.server.columns[one].is_spelled(row[one]) for one in may)
+        ]
+        if not doubtful:
+            return []
+        values = ", ".join(
+            f"({literal(one).replace('%', '%%')}, x.{name(one)},"
+            f" CASE WHEN x.{name(one)} IS NOT NULL THEN format('%%s', {self._cast(one)}) END)"
+            for one in may
+        )
+        query = (
+            f"SELECT one.* FROM {self._source(columns)}, LATERAL (VALUES {values})"
+            " one (name, given, held) WHERE given <> held"
+        )
+        return [tuple(row) for row in texts(session, query, (_json(doubtful),))]
 
     def delete_all(self, session: Session) -> None:
         """Delete every row; a TRUNCATE fails where another table refers to this one."""
@@ -154,8 +192,9 @@ class RowWriter:
 
     def insert(self, session: Session, row: RowTexts) -> None:
         """Insert one row, of which columns may be absent."""
+        columns = tuple(row)
+        self._check_spelled(session, columns, [row])
         with self._checked(session):
-            columns = tuple(row)
             self._execute(session, f"{self._insert(columns)} {self._selected(columns)}", [row])
 
     def keys_in_way(self, session: Session, row: RowTexts, index: str) -> set[str]:

@@ -5,11 +5,12 @@ hub's: what a column cannot hold as it is has no text here, and its row is refus
 """
 
 import ctypes
+import re
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 
 from connectors.postgres.values.text import server_text
-from connectors.postgres.values.types import ServerType
+from connectors.postgres.values.types import ServerType, TypeForm
 from streaming.core.model.errors import WireError
 from streaming.core.model.table import ColumnType
 
@@ -17,6 +18,16 @@ _TIMES = {"timestamp", "timestamptz"}
 _FLOAT4_DIGITS = 9
 _NUMERIC_DIGITS = 150_000
 _MICROSECOND_DIGITS = 6
+_KEPT = {"text", "varchar", "bpchar", "json"}
+"""Built-in types that keep each text as it is; bpchar's spaces are known here."""
+_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?"
+_SPELLED = {
+    "uuid": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII),
+    "date": re.compile(_DATE, re.ASCII),
+    "time": re.compile(_TIME, re.ASCII),
+    "timestamp": re.compile(f"{_DATE} {_TIME}", re.ASCII),
+}
+"""Types -> what of their texts is surely the server's own spelling, if it is a value at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,17 @@ class ServerColumn:
             if held != text:
                 raise WireError(f"column {self.name} would hold {text!r} as {held!r}")
         return text
+
+    def is_respelled(self, kind: ColumnType) -> bool:
+        """Return whether the server may write a text of the wire in another way than it is."""
+        base = self.type.base
+        is_kept = base.form is TypeForm.ENUM or (base.is_built_in and base.name in _KEPT)
+        return kind is ColumnType.TEXT and not is_kept
+
+    def is_spelled(self, text: str | None) -> bool:
+        """Return whether this text is surely the server's own spelling; else only it knows."""
+        known = _SPELLED.get(self.type.base.name) if self.type.base.is_built_in else None
+        return text is None or (known is not None and known.fullmatch(text) is not None)
 
     def _held(self, text: str, *, is_key: bool) -> str:
         """The text that the column makes of this one, where it may be another."""

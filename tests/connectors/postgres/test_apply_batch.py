@@ -256,6 +256,65 @@ def test_each_refusal_has_its_code(
     assert [id_ for (id_,) in site.rows("SELECT id FROM hard ORDER BY id")] == ["1", "3"]
 
 
+SPELLED = """CREATE TABLE "100% spelled" (id uuid PRIMARY KEY, j jsonb, d date, t time,
+  at timestamp, a int[], n inet, e "char", x text)"""
+SPELLED_TABLE = Table(
+    "100% spelled",
+    ("id",),
+    dict.fromkeys(("id", "j", "d", "t", "at", "a", "n", "e", "x"), ColumnType.TEXT),
+)
+IDS = [f"00000000-0000-0000-0000-00000000000{place}" for place in "abc"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        '"j":"{\\"k\\":1}"',
+        '"d":"2024-1-5"',
+        '"d":"20240105"',
+        '"t":"1:02"',
+        '"t":"01:02:03.50"',
+        '"at":"2024-01-05T01:02:03"',
+        '"a":"{1, 2}"',
+        '"n":"10.0.0.1/32"',
+        '"e":"two"',
+    ],
+)
+def test_a_value_that_the_server_would_spell_otherwise_is_refused(
+    dsn: str, session: psycopg.Connection, image: str
+) -> None:
+    """Its row would differ from the hub's, and no log would tell of it."""
+    site = of(dsn, session, SPELLED_TABLE, SPELLED)
+    keys = [f'{{"id":"{one}"}}' for one in IDS]
+    bad = row("100% spelled", keys[1], f'{{"id":"{IDS[1]}",{image}}}')
+    good = (
+        '"j":"{\\"k\\": 1}","d":"2024-01-05","t":"01:02:03.5","at":"2024-01-05 01:02:03",'
+        '"a":"{1,2}","n":"10.0.0.1","e":"o","x":"{1, 2}"'
+    )
+
+    (refused,) = site.refused(bad, row("100% spelled", keys[2], f'{{"id":"{IDS[2]}",{good}}}'))
+
+    assert (refused.key, refused.code) == (keys[1], "type")
+    assert "would hold" in refused.text
+    assert site.rows('SELECT id, j::text FROM "100% spelled"') == [(IDS[2], '{"k": 1}')]
+
+
+def test_a_key_that_the_server_would_spell_otherwise_is_of_no_row(
+    dsn: str, session: psycopg.Connection
+) -> None:
+    """Whoever has both spellings deletes one of them, and the other row stays."""
+    site = of(dsn, session, SPELLED_TABLE, SPELLED)
+    large = IDS[0].upper()
+    keys = [f'{{"id":"{one}"}}' for one in (*IDS[:2], large)]
+    site.apply(*(row("100% spelled", one, one) for one in keys[:2]))
+
+    (refused,) = site.refused(row("100% spelled", keys[2], keys[2]))
+    site.apply(*(row("100% spelled", one, None) for one in keys[1:]))
+
+    assert refused.key == keys[2]
+    assert site.rows('SELECT id FROM "100% spelled"') == [(IDS[0],)]
+
+
 def test_a_table_that_is_not_configured_is_refused(site: ApplySite) -> None:
     """The configuration of the hub and of the agent differ."""
     (refused,) = site.refused(row("others", '{"id":1}', '{"id":1}'), item(1))
