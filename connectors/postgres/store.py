@@ -35,7 +35,7 @@ from connectors.postgres.install.system import (
     write_position,
 )
 from connectors.postgres.log.captured import TableCapture
-from connectors.postgres.log.captured_tables import write_known
+from connectors.postgres.log.captured_tables import OtherFormError, note_logged, write_known
 from connectors.postgres.log.checkpoint import captured, checkpoint_of
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
 from connectors.postgres.log.held import held_log
@@ -226,7 +226,7 @@ class PostgresStore:
         while (found := self.journal.find(record)) is None and not is_read:
             if not self.journal.may_follow(record):
                 break
-            is_read = self.reader.catch_up(end, beyond=True)
+            is_read = self._read(end, beyond=True)
         return found
 
     def publish_again(self, behind: str) -> bool:
@@ -262,7 +262,15 @@ class PostgresStore:
 
     def _catch_up(self) -> bool:
         """Read what is committed; return whether all of it is read."""
-        return self.reader.catch_up(self._end_of_log())
+        return self._read(self._end_of_log())
+
+    def _read(self, end: int, *, beyond: bool = False) -> bool:
+        """Read the log as LogReader.catch_up; a form that it should not have is noted."""
+        try:
+            return self.reader.catch_up(end, beyond=beyond)
+        except OtherFormError as error:
+            note_logged(self.session, error.table, error.logged, is_told=False)
+            raise
 
     def _pass_idle(self) -> None:
         """Let the server forget what nobody has to publish: what others write, and own applies."""

@@ -70,6 +70,12 @@ DDL = (
   oid bigint NOT NULL,  -- of its row in the publication: a table that was made again has another
   columns text NOT NULL  -- those that are replicated with their types, as JSON
 )""",
+    """CREATE TABLE IF NOT EXISTS slackwater.logged (
+  "table" text NOT NULL,
+  columns text NOT NULL,  -- those of rows that the log may have, with other types, as JSON
+  is_told boolean NOT NULL,  -- the rows of the table were told again since
+  PRIMARY KEY ("table", columns)
+)""",
     """CREATE TABLE IF NOT EXISTS slackwater.uncarried (
   "table" text NOT NULL,
   key text NOT NULL,

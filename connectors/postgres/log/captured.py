@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connectors.agent.images import OVERHEAD_BYTES, WireImage, too_large
-from connectors.postgres.log.captured_tables import ColumnForms, changed_columns, forms_of
+from connectors.postgres.log.captured_tables import (
+    ColumnForms,
+    OtherFormError,
+    changed_columns,
+    forms_of,
+)
 from connectors.postgres.log.fold import Captured
 from connectors.postgres.log.pgoutput import Relation
 from connectors.postgres.log.transactions import LogTransaction, Row, RowWrite, TableTruncate
 from connectors.postgres.values.image import image
 from streaming.core.model.change import Op
-from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import RECORD_BYTES
@@ -69,10 +73,13 @@ class TableCapture:
         found = forms_of(relation)
         others = [changed_columns(form, found) for form in allowed]
         if others and all(others):
-            raise StateError(
+            raise OtherFormError(
                 f"column {', '.join(others[-1])} of table {table.name} was dropped, renamed, or has"
-                " another type, and the log has rows of the table as it is now: let the"
-                " configuration follow, then start the agent again"
+                " another type, and the log has rows of the table as it was then: let the"
+                " configuration follow, unless it was altered back; then start the agent again,"
+                " which tells the rows of the table",
+                table.name,
+                found,
             )
         self.checked[relation.oid] = relation
 

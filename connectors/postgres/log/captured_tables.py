@@ -107,6 +107,15 @@ def forms_of(relation: Relation) -> ColumnForms:
     return {one.name: form_of(one.type_oid, one.modifier) for one in relation.columns}
 
 
+class OtherFormError(StateError):
+    """The log has rows of a table in a form that it had neither when it was read last, nor now."""
+
+    def __init__(self, text: str, table: str, logged: ColumnForms) -> None:
+        """`logged`: the form of these rows."""
+        super().__init__(text)
+        self.table, self.logged = table, logged
+
+
 def changed_columns(then: ColumnForms, logged: ColumnForms) -> list[str]:
     """The columns that the log does not have, or in another form, but for a longer or shorter one.
 
@@ -248,6 +257,36 @@ def read_known(session: Session) -> dict[str, TableForm]:
 def _known(entry: int, columns: Mapping[str, tuple[str, int]]) -> TableForm:
     forms = {name: form for name, (form, _) in columns.items()}
     return TableForm(entry, forms, {name: place for name, (_, place) in columns.items()})
+
+
+def read_logged(session: Session) -> dict[str, list[ColumnForms]]:
+    """Table -> the other forms of which the log may have rows."""
+    found = dict[str, list[ColumnForms]]()
+    for name, columns in session.execute('SELECT "table", columns FROM slackwater.logged'):
+        found.setdefault(name, []).append(orjson.loads(columns))
+    return found
+
+
+def note_logged(session: Session, table: str, columns: ColumnForms, *, is_told: bool) -> None:
+    """Note that the log may have rows in this form; unless `is_told`, they must be told again."""
+    session.execute(
+        'INSERT INTO slackwater.logged ("table", columns, is_told) VALUES (%s, %s, %s)'
+        ' ON CONFLICT ("table", columns) DO UPDATE SET is_told = EXCLUDED.is_told',
+        (table, json_text(dict(sorted(columns.items()))), is_told),
+    )
+
+
+def note_told(session: Session, table: str, then: "TableForm | None") -> None:
+    """Note that the rows of a table are told again; `then`: as it was, which the log may have."""
+    if then is not None:
+        note_logged(session, table, then.columns, is_told=True)
+    session.execute('UPDATE slackwater.logged SET is_told = true WHERE "table" = %s', (table,))
+
+
+def untold(session: Session) -> list[str]:
+    """The tables whose rows must be told again, for what the log has is not what they were."""
+    query = 'SELECT DISTINCT "table" FROM slackwater.logged WHERE NOT is_told ORDER BY 1'
+    return [row[0] for row in session.execute(query)]
 
 
 def write_known(session: Session, tables: Mapping[str, TableForm]) -> None:

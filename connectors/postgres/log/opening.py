@@ -29,9 +29,12 @@ from connectors.postgres.log.captured_tables import (
     ColumnForms,
     TableForm,
     check_captured,
+    note_told,
     read_captured,
     read_known,
+    read_logged,
     to_tell,
+    untold,
     write_known,
 )
 from connectors.postgres.log.gap import begin_anew
@@ -98,10 +101,9 @@ def open_database(
     now = look_at_tables(session, known_writers)
     before = read_known(session)
     capture = _log_read_on(session, gap, state, name, capture, stored, now, before, skew_s)
+    logged = read_logged(session)
     forms = {
-        known_writers[table].server.oid: (
-            [was.columns, one.columns] if (was := before.get(table)) else [one.columns]
-        )
+        known_writers[table].server.oid: [*logged.get(table, ()), one.columns]
         for table, one in now.items()
     }
     return OpenedDatabase(name, capture, stored, known_writers, now, forms)
@@ -153,7 +155,10 @@ def _log_read_on(
     if gap is not None:
         clock_s = time.time_ns() // 10**9
         capture = begin_anew(session, gap, state, name, capture, stored, now, clock_s, skew_s)
+        session.execute("DELETE FROM slackwater.logged")  # the new slot has only what is now
     told = {} if gap is not None or not before else dict(to_tell(before, now))
+    others = [] if gap is not None else untold(session)
+    told |= dict.fromkeys(others, "it was altered, written, and altered again")
     for table, why in told.items():
         log.warning("the log has not all of table %s: %s; its rows are told again", table, why)
     noted = replace(capture, publication=state.publication or 0)
@@ -161,6 +166,8 @@ def _log_read_on(
         with session.transaction():
             if told:
                 snapshot.begin_with(session, told)
+            for table in told:
+                note_told(session, table, before.get(table))
             write_known(session, now)
             write_capture(session, noted)
     return noted

@@ -131,6 +131,34 @@ def test_a_varchar_that_becomes_shorter_ends_the_agent(
             store.check_schema()
 
 
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [
+        ("RENAME COLUMN name TO called", "RENAME COLUMN called TO name"),
+        ("ALTER id TYPE integer", "ALTER id TYPE bigint"),
+    ],
+)
+def test_a_table_that_was_altered_and_altered_back_is_told_again(
+    attached: PostgresDatabase, there: str, back: str
+) -> None:
+    """The log has rows of the form in between, which neither start expects."""
+    attached.write("INSERT INTO items VALUES (1, 'a')")
+    store = opened(attached)
+    attached.write(
+        "INSERT INTO items VALUES (2, 'b')",
+        f"ALTER TABLE items {there}",
+        "INSERT INTO items VALUES (3, 'c')",
+        f"ALTER TABLE items {back}",
+        "INSERT INTO items VALUES (4, 'd')",
+    )
+
+    with pytest.raises(StateError, match="the log has rows of the table as it was then"):
+        store.unpublished(100, 10**6)
+    again = opened(attached)
+
+    assert told(again) == ['{"id":"1"}', '{"id":"2"}', '{"id":"3"}', '{"id":"4"}']
+
+
 def test_rows_of_another_form_are_not_published(attached: PostgresDatabase) -> None:
     """Until the next look at the catalog the log itself says it."""
     store = opened(attached)
