@@ -24,6 +24,9 @@ from streaming.core.model.table import Table
 _TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int"
 """The timeline of the log; pg_control has it only from the next checkpoint on."""
 
+MAKES_SLOT = "SELECT pg_create_logical_replication_slot"
+"""With this begins the statement that waits for all transactions that are writing."""
+
 _REMEMBER = """INSERT INTO slackwater.identity ("table", identity, index)
   SELECT {table}, c.relreplident,
     (SELECT x.relname FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
@@ -160,7 +163,7 @@ def _slot(session: Session, name: str, told: Sequence[ServerTable], id_: str) ->
     query = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s"
     if session.execute(query, (name,)).fetchone() is not None:
         yield f"SELECT pg_drop_replication_slot({literal(name)})"
-    yield f"SELECT pg_create_logical_replication_slot({literal(name)}, 'pgoutput')"
+    yield f"{MAKES_SLOT}({literal(name)}, 'pgoutput')"
     yield from (_tell(server, id_) for server in told)
     yield (
         "INSERT INTO slackwater.capture (system_id, timeline, slot, lsn)\n"

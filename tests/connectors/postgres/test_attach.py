@@ -1,5 +1,6 @@
 """A database is attached step by step, and detached in reverse; nothing is left."""
 
+import threading
 from collections.abc import Iterator
 
 import psycopg
@@ -202,3 +203,38 @@ def test_a_transaction_that_is_in_the_way_is_named(
             attach(session, B, [ITEMS])
 
     assert len(attach(session, B, [ITEMS])) == 3
+
+
+def test_a_slot_waits_longer_than_a_lock(
+    session: Session,
+    emptied_dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody waits behind it; before it waits it names whoever is writing, in any table."""
+    monkeypatch.setattr("connectors.postgres.install.attach.LOCK_S", 0.1)
+    with psycopg.connect(emptied_dsn) as client:
+        client.execute("CREATE TABLE others (id int)")
+        writer = f"pid {client.info.backend_pid} of"
+
+        ended = threading.Timer(1, client.commit)
+        ended.start()
+        done = attach(session, B, [ITEMS])
+        ended.join()
+
+    assert len(done) == 5
+    assert "up to 60 s" in caplog.text
+    assert writer in caplog.text
+
+
+def test_a_slot_does_not_wait_for_ever(
+    session: Session, emptied_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it names who was in the way, and is made when that one has ended."""
+    monkeypatch.setattr("connectors.postgres.install.attach.STATEMENT_S", 1)
+    with psycopg.connect(emptied_dsn) as client:
+        client.execute("CREATE TABLE others (id int)")
+        with pytest.raises(StoreBusyError, match=rf"slot .*pid {client.info.backend_pid} of"):
+            attach(session, B, [ITEMS])
+
+    assert len(attach(session, B, [ITEMS])) == 1

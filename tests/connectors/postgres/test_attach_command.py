@@ -187,12 +187,12 @@ def test_the_statements_for_a_sequence_give_ids_of_this_replica_only(
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["SELECT count(*) FROM t", "SELECT pg_current_xact_id()"],
+    ("statement", "is_slot"),
+    [("SELECT count(*) FROM t", False), ("SELECT pg_current_xact_id()", True)],
     ids=["identity", "slot"],
 )
 def test_who_interrupts_attaching_attaches_again(
-    slackwater: Slackwater, shop: PostgresSite, statement: str
+    slackwater: Slackwater, shop: PostgresSite, statement: str, *, is_slot: bool
 ) -> None:
     """Where it waits: for a reader of the table, and before its slot for whoever has written."""
     before = objects(shop)
@@ -205,7 +205,9 @@ def test_who_interrupts_attaching_attaches_again(
     checked = slackwater("agent", "check", "--database", shop.dsn)
     gone = slackwater("detach", shop.dsn, "--replica", "b", "--yes")
 
-    assert (code, said.strip()) == (128 + signal.SIGINT, "slackwater: interrupted")
+    *waited, last = said.splitlines()
+    assert (code, last) == (128 + signal.SIGINT, "slackwater: interrupted")
+    assert [one.startswith("waiting up to 60 s") for one in waited] == [True] * is_slot
     assert ("schema", "slackwater") in between
     assert "slot" not in {kind for kind, _ in between}
     assert again.out.splitlines()[-1] == "b is attached: start its agent"
