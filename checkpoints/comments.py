@@ -173,7 +173,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
     },
     TableName.CONFIG: {
         "number": "1, 2, 3 ... over all kinds",
-        "kind": "config, command, or comparison: what `slackwater compare --continuous` found",
+        "kind": "config, command, or comparison: what a round found, or why it could not be",
         "at": "when it was stored",
         "document": "of a config: the whole configuration as JSON, without secrets",
         "command": "of a command: its name",

@@ -32,7 +32,7 @@ def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
 
 
 def store_comparison(store: StateStore, document: str, at_ms: int) -> int:
-    """Append what a comparison of a consumer with the hub found; its number."""
+    """Append what a round of a comparison found, or why it could not be; its number."""
     while True:
         number = last_number(store) + 1
         row = {"number": number, "kind": "comparison", "at": time_of(at_ms), "document": document}

@@ -329,7 +329,7 @@ class Reader:
         return self._config("command")
 
     def comparisons(self) -> list[dict[str, Any]]:
-        """What continuous comparisons of consumers with the hub found, oldest first."""
+        """What rounds of a comparison found, or why they could not be, oldest first."""
         return self._config("comparison")
 
     @property

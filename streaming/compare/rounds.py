@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from checkpoints.config import store_comparison
@@ -14,10 +15,14 @@ from streaming.compare.sides import HUB, opened_side, side_named
 from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
+from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.compared import ComparedRound, behind_text
+from streaming.facts.consumers.compared import ComparedRound, FailedRound, behind_text
 from streaming.facts.names import serving
+
+STORE_EVERY_S = 3600.0
+"""A failure that goes on is stored so often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +88,11 @@ def go_round(
 ) -> None:
     """Compare each consumer when its round is due, one after the other, and store what it found.
 
-    A database that cannot be read is told of, and tried again in its next round; so is a state.
+    A database that cannot be read is told of and stored, and tried again in its next round; a state
+    that cannot be read is told of.
     """
     due_s = dict.fromkeys(range(len(consumers)), time.monotonic())
-    done = dict.fromkeys(due_s, 0)
+    done, failures = dict.fromkeys(due_s, 0), _Failures(config.hub.state)
     while due_s:
         place = min(due_s, key=due_s.__getitem__)
         one = consumers[place]
@@ -97,12 +103,32 @@ def go_round(
                 found = _compared(config, one, options)
         except HubError as error:
             tell(one.agreement.consumer, error)
+            failures.store(one.agreement.name, " ".join(str(error).split()))
         else:
+            failures.stored.pop(one.agreement.name, None)
             if found is not None:
                 tell(one.agreement.consumer, found)
         done[place] += 1
         if done[place] == options.rounds:
             del due_s[place]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    """Agreement -> the failure of its last round as it was stored, and when."""
+
+    root: StateRoot
+    stored: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def store(self, agreement: str, reason: str) -> None:
+        """Store another failure, or that one again after an hour; a state may be away as well."""
+        known, at_s = self.stored.get(agreement, ("", 0.0))
+        if known == reason and time.monotonic() - at_s < STORE_EVERY_S:
+            return
+        with suppress(HubError), storage_errors(self.root):
+            text = FailedRound(agreement, reason).text()
+            store_comparison(StateStore(self.root), text, round(time.time() * 1000))
+            self.stored[agreement] = reason, time.monotonic()
 
 
 def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> ComparedRound | None:

@@ -7,7 +7,7 @@ from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.text.wording import as_count
 from streaming.demo.databases.found import database_of
 from streaming.demo.folder import DemoFolder
-from streaming.facts.consumers.compared import compared_rounds as rounds_of
+from streaming.facts.consumers.compared import recorded_rounds
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.names import committed, serving
 from streaming.terminal.output import as_counts
@@ -61,7 +61,8 @@ def are_compared(config: Config, since_s: float) -> bool:
     reader = _reader(config)
     if reader is None:
         return False
-    began_s = {name: at.timestamp() - one.seconds for name, (one, at) in rounds_of(reader).items()}
+    ended = recorded_rounds(reader).ended
+    began_s = {name: at.timestamp() - one.seconds for name, (one, at) in ended.items()}
     names = [one.name for one in serving(config, reader).agreements]
     return all(began_s.get(name, 0.0) > since_s for name in names)
 

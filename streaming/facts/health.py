@@ -42,6 +42,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_refused(found),
         *_uncarried(found),
         *_compared(found),
+        *_not_compared(found),
         *_unnamed(found),
         *_kept(found),
     )
@@ -203,6 +204,15 @@ def _compared(found: HubStatus) -> Iterator[Problem]:
                 other_rows_text(one.consumer, one.comparison),
                 f"`slackwater compare hub {one.consumer} --database {one.consumer}=DSN` names them,"
                 " and sets them right with --repair; the next round finds them equal",
+            )
+
+
+def _not_compared(found: HubStatus) -> Iterator[Problem]:
+    for one in found.agreements:
+        if one.not_compared is not None:
+            yield Problem(
+                f"{one.name}: not compared: {one.not_compared}",
+                "the hub's log says more; the next round that ends well ends this",
             )
 
 

@@ -97,6 +97,13 @@ def test_a_database_that_is_away_is_named_and_holds_up_nothing(compared: Site) -
         hub.waits_for(lambda: "not compared, until the next round: a: " in hub.output, "a is named")
 
         assert comparison(compared, "a") == {}
+        hub.waits_for(
+            lambda: any(
+                one["what"].startswith("a: not compared: ")
+                for one in compared.slackwater("status")["problems"]
+            ),
+            "status says so",
+        )
 
 
 def test_a_standby_compares_nothing(compared: Site) -> None:

@@ -28,7 +28,7 @@ from streaming.demo.databases.replica_evidence import (
 from streaming.demo.databases.sqlite_file import SqliteReplica
 from streaming.demo.folder import DemoFolder
 from streaming.demo.verdict.timing import DemoTiming, stored_timing
-from streaming.facts.consumers.compared import ComparedRound, compared_rounds
+from streaming.facts.consumers.compared import ComparedRound, recorded_rounds
 
 Row = dict[str, Any]
 """A row of a Delta table."""
@@ -178,7 +178,7 @@ def gather(folder: DemoFolder) -> Evidence:
         _hellos(records(reader.read(TableName.EVENTS, where=["kind = 'hello'"]))),
         _retirement(folder),
         _lost_packet(folder),
-        {name: found for name, (found, _) in compared_rounds(reader).items()},
+        {name: found for name, (found, _) in recorded_rounds(reader).ended.items()},
     )
 
 

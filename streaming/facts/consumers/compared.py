@@ -1,7 +1,8 @@
 """What the last comparison of each consumer with the hub found, row by row."""
 
+import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +32,30 @@ class ComparedRound:
     def text(self) -> str:
         """The round as the document of a row of `config`."""
         return orjson.dumps(asdict(self)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRound:
+    """A round over the tables of an agreement that could not be, and why."""
+
+    agreement: str
+    reason: str
+
+    def text(self) -> str:
+        """The round as the document of a row of `config`."""
+        return orjson.dumps(asdict(self)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRounds:
+    """Agreement -> its last round, and when that ended; -> why a later one failed.
+
+    `read_s`: when they were read; 0: they were not yet.
+    """
+
+    ended: Mapping[str, tuple[ComparedRound, datetime]] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    read_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +92,28 @@ def behind_text(behind_s: float) -> str:
     )
 
 
-def compared_rounds(reader: Reader) -> dict[str, tuple[ComparedRound, datetime]]:
-    """Agreement -> its last round, and when that ended."""
-    return {
-        one.agreement: (one, row["at"])
-        for row in reader.comparisons()
-        for one in (_parsed(orjson.loads(row["document"])),)
-    }
+def recorded_rounds(reader: Reader) -> RecordedRounds:
+    """The last rounds of each agreement."""
+    ended: dict[str, tuple[ComparedRound, datetime]] = {}
+    failed: dict[str, str] = {}
+    for row in reader.comparisons():
+        document = orjson.loads(row["document"])
+        agreement = document["agreement"]
+        if "reason" in document:
+            failed[agreement] = document["reason"]
+        else:
+            ended[agreement] = (_parsed(document), row["at"])
+            failed.pop(agreement, None)
+    return RecordedRounds(ended, failed, time.time())
 
 
 def consumer_comparison(
-    rounds: Mapping[str, tuple[ComparedRound, datetime]], agreement: str, now_s: float
+    rounds: RecordedRounds, agreement: str, now_s: float
 ) -> ConsumerComparison | None:
     """The last round of an agreement; None: it was never compared."""
-    if agreement not in rounds:
+    if agreement not in rounds.ended:
         return None
-    found, at = rounds[agreement]
+    found, at = rounds.ended[agreement]
     age_s = round(now_s - at.timestamp(), 3)
     return ConsumerComparison(
         found.rows, found.differing, found.more_differ, at, age_s, found.behind_s
@@ -93,7 +124,7 @@ def differing_consumers(
     config: Config, reader: Reader, now_s: float
 ) -> dict[str, ConsumerComparison]:
     """Consumer -> its last round, of those whose rows differ and are not in flight."""
-    rounds = compared_rounds(reader)
+    rounds = recorded_rounds(reader)
     found = {
         one.consumer: consumer_comparison(rounds, one.name, now_s) for one in config.agreements
     }

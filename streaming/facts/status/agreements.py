@@ -16,6 +16,7 @@ from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.ruvs import state_of
+from streaming.facts.consumers.uncompared import uncompared
 from streaming.facts.consumers.unsettled import Unsettled
 from streaming.facts.status.recorded import RecordedFacts
 
@@ -29,7 +30,8 @@ class AgreementSummary:
     not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
     `origins`: its lag by origin. `delays`: up to when it has everything of each origin. `level`:
     its consumer has everything that was written anywhere. `resync`: its consumer is away, or in
-    resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the hub's.
+    resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the hub's;
+    `not_compared`: why they are not compared, although they should be.
     """
 
     name: str
@@ -48,6 +50,7 @@ class AgreementSummary:
     resync: ConsumerResync | None = None
     packets: PacketSummary | None = None
     comparison: ConsumerComparison | None = None
+    not_compared: str | None = None
 
 
 def agreement_summaries(
@@ -63,6 +66,7 @@ def agreement_summaries(
     resyncs = {one.agreement: one for one in consumer_resyncs(config, reader, now_s, orders)}
     rids = {one.name: one.rid for one in config.replicas}
     found = list[AgreementSummary]()
+    silent = uncompared(config, reader, recorded.compared)
     delays = delays_now(config, hub, recorded.delays, recorded.opened, now_s) if hub else Delays()
     for lag in lags(config, reader, orders):
         known = state_of(hub, lag.agreement) if hub else None
@@ -86,6 +90,7 @@ def agreement_summaries(
                 resync=resync,
                 packets=packet_summary(known, now_s),
                 comparison=consumer_comparison(recorded.compared, lag.agreement, now_s),
+                not_compared=silent.get(lag.agreement),
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))

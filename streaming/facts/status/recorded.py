@@ -15,7 +15,7 @@ from streaming.core.schema.difference import SchemaDifference
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
 from streaming.facts.consumers.backlog import unacknowledged
-from streaming.facts.consumers.compared import ComparedRound, compared_rounds
+from streaming.facts.consumers.compared import RecordedRounds, recorded_rounds
 from streaming.facts.consumers.delays import delays_in_table
 from streaming.facts.consumers.divergent import (
     DivergentRow,
@@ -38,7 +38,7 @@ class RecordedFacts:
     reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
     somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
     when they were read; None: they were not yet. `delays`: behind the commit. `compared`: the last
-    comparison of each agreement's consumer with the hub, and its end.
+    comparisons of each agreement's consumer with the hub.
     """
 
     differed: int | None = None
@@ -55,7 +55,7 @@ class RecordedFacts:
     epochs: EpochHistory = field(default_factory=EpochHistory)
     orders: Mapping[str, GivenOrder] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
-    compared: Mapping[str, tuple[ComparedRound, datetime]] = field(default_factory=dict)
+    compared: RecordedRounds = field(default_factory=RecordedRounds)
 
     def is_known_of(self, reader: Reader) -> bool:
         """Return whether `differing` has each row that differs as of the reader's commit."""
@@ -90,7 +90,7 @@ def recorded_facts(
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
         orders=resync_orders(reader),
         delays=delays_in_table(config, reader, opened) if delays is None else delays,
-        compared=compared_rounds(reader),
+        compared=recorded_rounds(reader),
     )
 
 

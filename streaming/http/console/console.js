@@ -123,11 +123,12 @@ function agreementRow(one) {
     cell(count(one.lag_changes)),
     cell(foretold),
     cell(resync ? [percent, resync.waits_text].filter(Boolean).join(", ") : "none"),
-    comparisonCell(one.comparison),
+    comparisonCell(one.comparison, one.not_compared),
   );
 }
 
-function comparisonCell(of) {
+function comparisonCell(of, why) {
+  if (why) return cell(`not compared: ${why}`, "bad");
   if (!of) return cell("never");
   const differ = of.differing ? `${of.more_differ ? "at least " : ""}${count(of.differing)} differ` : "equal";
   return cell(`${differ}, ${seconds(of.age_s)} ago`, of.differing ? "bad" : "good");

@@ -1,5 +1,6 @@
 """`slackwater compare`: two databases, or a database and the hub; what differs is named."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints.commit.last_poll import LastPoll, write_poll
+from checkpoints.commit.lock import FILE, only_hub
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors.sqlite.install.install import install
@@ -298,6 +300,67 @@ def test_rounds_are_shown_by_status(
     found = {one["name"]: one["comparison"] for one in facts["agreements"]}
     assert (found["to-a"]["rows"], found["to-a"]["differing"]) == (2, 1)
     assert found["to-b"] is None
+
+
+def test_a_round_that_fails_is_a_problem_until_one_ends_well(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path, config_file: Path
+) -> None:
+    """A consumer that is never compared looks like one whose rows are equal."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    section = 'consumer = "a", compare = { database = "a.db" },'
+    text = config_file.read_text(encoding="utf-8").replace('consumer = "a",', section)
+    config_file.write_text(text, encoding="utf-8")
+    rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1")
+    problem = "to-a: not compared: there is no database"
+
+    slackwater(*rounds)
+    shown, failed = slackwater("status").out, slackwater("status", "--json").facts
+    database(tmp_path, "a", 1, [(1, "1")])
+    slackwater(*rounds)
+    ended = slackwater("status", "--json").facts
+
+    assert problem in " ".join(shown.split())
+    assert [problem in one["what"] for one in failed["problems"]].count(True) == 1
+    assert [problem in one["what"] for one in ended["problems"]].count(True) == 0
+    assert [one["not_compared"] for one in ended["agreements"]] == [None] * 3
+    assert ended["agreements"][0]["comparison"]["differing"] == 0
+
+
+def test_a_failure_that_goes_on_is_stored_once(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """The table is read by every status; another failure is another row."""
+    gone = ("--database", f"a={tmp_path / 'gone.db'}")
+
+    slackwater("compare", "--continuous", "--rounds", "3", "--every", "0", *gone)
+
+    (row,) = open_state(state.root).comparisons()
+    assert "there is no database" in row["document"]
+
+
+@pytest.mark.parametrize(("silent_s", "is_problem"), [(7100, False), (7300, True)])
+def test_rounds_that_do_not_end_are_a_problem(
+    slackwater: Slackwater,
+    state: WrittenState,
+    config_file: Path,
+    silent_s: float,
+    *,
+    is_problem: bool,
+) -> None:
+    """A process that hangs says nothing; a hub that was just started has time for its first one."""
+    section = 'consumer = "a", compare = { database = "a.db" },'
+    text = config_file.read_text(encoding="utf-8").replace('consumer = "a",', section)
+    config_file.write_text(text, encoding="utf-8")
+
+    with only_hub(state.root):
+        began_s = time.time() - silent_s
+        os.utime(state.root / FILE, (began_s, began_s))
+        facts = slackwater("status", "--json").facts
+
+    said = [one["not_compared"] for one in facts["agreements"]]
+    assert said[1:] == [None, None]
+    assert (said[0] is not None) == is_problem
+    assert said[0] in (None, "no round has ended for 2 h 1 min")
 
 
 def test_rounds_take_their_databases_from_the_sections(
