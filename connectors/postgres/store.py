@@ -42,7 +42,12 @@ from connectors.postgres.log.held import held_log
 from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.lsn import parse_lsn
 from connectors.postgres.log.numbering import further, is_overtaken, later, parse_numbering
-from connectors.postgres.log.opening import OpenedDatabase, look_at_tables, open_database
+from connectors.postgres.log.opening import (
+    OpenedDatabase,
+    log_unreplicated,
+    look_at_tables,
+    open_database,
+)
 from connectors.postgres.log.reader import LogReader, is_idle_due
 from connectors.postgres.messages import EpochMessage, emit
 from connectors.postgres.schema.declared import DeclaredSchema
@@ -142,12 +147,16 @@ class PostgresStore:
 
     @store_errors()
     def check_schema(self) -> None:
-        """Raise if the log lacks something of a table, which nobody else says (check_captured)."""
-        now = look_at_tables(self.session, self.writers, self.opened.tables)
+        """Raise if the log lacks something of a table, which nobody else says (check_captured).
+
+        A column that was added is logged: nobody replicates it.
+        """
+        now, others = look_at_tables(self.session, self.writers, self.opened.tables)
+        log_unreplicated(others, self.opened.unreplicated)
         if now != self.opened.tables:  # a varchar is longer: it must not become shorter unseen
             with self.session.transaction():
                 write_known(self.session, now)
-            self.opened = replace(self.opened, tables=now)
+        self.opened = replace(self.opened, tables=now, unreplicated=others)
 
     @store_errors()
     def unpublished_schema(self) -> PublishedSchema | None:

@@ -30,7 +30,8 @@ ColumnPlaces = Mapping[str, int]
 _QUERY = f"""SELECT c.oid::bigint, c.relname, c.relreplident::text,
   (SELECT r.oid::bigint FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
     WHERE r.prrelid = c.oid AND p.pubname = %s),
-  (SELECT json_object_agg(a.attname, json_build_array(a.atttypid::bigint, a.atttypmod, a.attnum))
+  (SELECT json_object_agg(a.attname,
+      json_build_array(a.atttypid::bigint, a.atttypmod, a.attnum, a.attgenerated <> ''))
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
   {ACTING_TRIGGERS}
 FROM pg_class c WHERE c.oid = ANY(%s)"""
@@ -56,7 +57,8 @@ _LISTS_SINCE = 150000
 class CapturedTable:
     """A table as the log has it; `entry`: the oid of its row in the publication, if it is there.
 
-    `acting`: triggers that would fire on what the agent applies.
+    `acting`: triggers that would fire on what the agent applies. `generated`: columns that nobody
+    writes.
     """
 
     oid: int
@@ -66,6 +68,12 @@ class CapturedTable:
     columns: ColumnForms
     places: ColumnPlaces
     acting: tuple[str, ...] = ()
+    generated: frozenset[str] = frozenset()
+
+    def unreplicated(self, table: Table) -> list[str]:
+        """Its columns that hold a value of their own and are not replicated, as table.column."""
+        others = self.columns.keys() - table.columns.keys() - self.generated
+        return [f"{table.name}.{one}" for one in sorted(others, key=self.places.__getitem__)]
 
     def known_as(self, table: Table) -> "TableForm":
         """What the agent stores of it."""
@@ -153,6 +161,7 @@ def read_captured(session: Session, oids: Iterable[int]) -> dict[int, CapturedTa
             {column: form_of(*form[:2]) for column, form in (columns or {}).items()},
             {column: form[2] for column, form in (columns or {}).items()},
             tuple(acting),
+            frozenset(column for column, form in (columns or {}).items() if form[3]),
         )
         for oid, name, identity, entry, columns, acting in rows
     }

@@ -50,7 +50,8 @@ log = logging.getLogger(__name__)
 class OpenedDatabase:
     """An attached database whose log can be read; `name`: of its origin and slot.
 
-    `tables`: by name, as they are now. `forms`: oid -> the forms that the log may have of a table.
+    `tables`: by name, as they are now. `unreplicated`: the columns that are not replicated, each as
+    table.column. `forms`: oid -> the forms that the log may have of a table.
     """
 
     name: str
@@ -58,22 +59,13 @@ class OpenedDatabase:
     stored: StoredPosition
     writers: Mapping[str, RowWriter]
     tables: Mapping[str, TableForm]
+    unreplicated: tuple[str, ...]
     forms: Mapping[int, Sequence[ColumnForms]]
 
     @property
     def by_oid(self) -> Mapping[int, Table]:
         """The replicated tables as the log names them."""
         return {one.server.oid: one.table for one in self.writers.values()}
-
-    @property
-    def unreplicated(self) -> tuple[str, ...]:
-        """The columns that are not replicated, each as table.column."""
-        return tuple(
-            f"{name}.{column}"
-            for name, one in self.writers.items()
-            for column in one.columns
-            if column not in one.table.columns
-        )
 
 
 def open_database(
@@ -98,7 +90,7 @@ def open_database(
     known = tuple(tables)
     check_tables(session, known)
     known_writers = writers(session, known)
-    now = look_at_tables(session, known_writers)
+    now, unreplicated = look_at_tables(session, known_writers)
     before = read_known(session)
     capture = _log_read_on(session, gap, state, name, capture, stored, now, before, skew_s)
     logged = read_logged(session)
@@ -106,7 +98,15 @@ def open_database(
         known_writers[table].server.oid: [*logged.get(table, ()), one.columns]
         for table, one in now.items()
     }
-    return OpenedDatabase(name, capture, stored, known_writers, now, forms)
+    log_unreplicated(unreplicated)
+    return OpenedDatabase(name, capture, stored, known_writers, now, unreplicated, forms)
+
+
+def log_unreplicated(columns: Iterable[str], since: Iterable[str] = ()) -> None:
+    """Log which columns are not replicated, but for those that were logged before."""
+    known = set(since)
+    if named := [one for one in columns if one not in known]:
+        log.warning("not replicated, because not configured: %s", ", ".join(named))
 
 
 def _take_origin(session: Session, name: str) -> None:
@@ -124,20 +124,22 @@ def look_at_tables(
     session: Session,
     writers_: Mapping[str, RowWriter],
     then: Mapping[str, TableForm] | None = None,
-) -> dict[str, TableForm]:
-    """The tables as they are in the log; raise if it lacks something that a table needs.
+) -> tuple[dict[str, TableForm], tuple[str, ...]]:
+    """The tables as they are in the log, and which of their columns are not replicated.
 
+    Raise if the log lacks something that a table needs.
     `then`: as they were when the agent started; None: it starts.
     """
     found = read_captured(session, (one.server.oid for one in writers_.values()))
-    now = dict[str, TableForm]()
+    now, unreplicated = dict[str, TableForm](), list[str]()
     for name, writer in writers_.items():
         oid, table = writer.server.oid, writer.table
         captured = found.get(oid)
         check_captured(table, writer.server.relation, then[name] if then else None, captured)
         assert captured is not None  # noqa: S101 it was checked
         now[name] = captured.known_as(table)
-    return now
+        unreplicated += captured.unreplicated(table)
+    return now, tuple(unreplicated)
 
 
 def _log_read_on(

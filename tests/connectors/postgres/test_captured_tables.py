@@ -111,6 +111,28 @@ def test_what_changes_no_replicated_value_does_not_end_the_agent(
     assert hello.unreplicated == (("items.note",) if "note" in statement else None)
 
 
+def test_a_column_that_is_not_replicated_is_named_once_and_at_each_start(
+    attached: PostgresDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As soon as the agent looks; one that the database computes is none."""
+    store = opened(attached)
+    attached.write(
+        "ALTER TABLE items ADD COLUMN twice bigint GENERATED ALWAYS AS (id * 2) STORED",
+        "ALTER TABLE items ADD COLUMN note text",
+    )
+
+    store.check_schema()
+    store.check_schema()
+    attached.write("ALTER TABLE items ADD COLUMN more text")
+    store.check_schema()
+    named = [one.getMessage().rpartition(": ")[2] for one in caplog.records]
+    caplog.clear()
+    attached.store()
+
+    assert named == ["items.note", "items.more"]
+    assert caplog.messages[-1].endswith(": items.note, items.more")
+
+
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_varchar_that_becomes_shorter_ends_the_agent(
     attached: PostgresDatabase, *, stops: bool
