@@ -35,8 +35,9 @@ def sequence_notes(
             ids, table = statement(quoted(column)), statement(server.sql)
             yield (
                 f"column {column} of table {server.name} gets its ids from sequence {sequence},"
-                " which rows of other replicas do not move on; so that no two give one id, the"
-                " owner runs, as at each other replica:\n"
+                " which rows of other replicas do not move on. So that no two give one id: if"
+                " each replica has such a sequence, the owner runs the two statements at each; if"
+                " a SQLite database takes part, run what `slackwater schema` prints instead:\n"
                 f"ALTER SEQUENCE {sequence} INCREMENT BY {step} START WITH {place};\n"
                 f"SELECT setval({literal(sequence)},"
                 f" {place} + {step} * (known / {step} + 1), false)"

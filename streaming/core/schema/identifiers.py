@@ -17,6 +17,12 @@ WIDTH = 10**12
 WIDTH_MIN = 100_000
 """With fewer ids than this for a replica a column is too narrow."""
 
+_NEXT = "gives the next id of its own sequence, whatever rows of others it has"
+_LARGEST = (
+    "gives the largest id plus one, whoever wrote that row (with AUTOINCREMENT and sqlite_sequence"
+    " too)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class IdRange:
@@ -50,15 +56,15 @@ class IdRanges:
         """What will happen, and what to do."""
         name = f"table {self.table}, column {self.column}"
         is_sequence = self.sources == (IdSource.SEQUENCE,)
-        gives = (
-            "gives the next id of its own sequence, whatever rows of others it has"
-            if is_sequence
-            else "gives the largest id plus one, whoever wrote that row (with AUTOINCREMENT and"
-            " sqlite_sequence too)"
+        is_mixed = not is_sequence and (
+            IdSource.SEQUENCE in self.sources or any(one.is_of_sequence for one in self.ranges)
         )
+        gives = f"a database {_NEXT if is_sequence else _LARGEST}"
+        if is_mixed:
+            gives = f"a database with a sequence {_NEXT}, and one without {_LARGEST}"
         happens = (
-            f"{name}: a database {gives}, so two replicas that insert at once give one id to two"
-            " rows, and one of them loses"
+            f"{name}: {gives}, so two replicas that insert at once give one id to two rows, and"
+            " one of them loses"
         )
         if not self.ranges:
             return (
@@ -69,6 +75,12 @@ class IdRanges:
             return (
                 f"{happens}; let each step over the ids of the others, by the statements that"
                 " `slackwater attach` prints, or set each to a range:"
+            )
+        if is_mixed:
+            return (
+                f"{happens}; give each replica a range, a sequence by the statement, and where"
+                " there is none let the application take its ids from it (the steps that"
+                " `slackwater attach` prints keep sequences apart from each other only):"
             )
         return f"{happens}; let the application at each replica take its ids from a range:"
 

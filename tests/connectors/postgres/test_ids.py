@@ -5,7 +5,7 @@ import pytest
 
 from connectors.postgres.schema.document import database_schema
 from streaming.core.model.table import ColumnType, Table
-from streaming.core.schema.document import DatabaseSchema, IdSource
+from streaming.core.schema.document import DatabaseSchema, IdSource, SchemaColumn, SchemaTable
 from streaming.core.schema.identifiers import IdRanges, id_ranges
 
 ORDERS = Table("order's", ("id",), {"id": ColumnType.INT64, "note": ColumnType.TEXT})
@@ -41,6 +41,23 @@ def test_the_statement_sets_a_sequence_to_the_range_of_its_replica(dsn: str, dec
     assert given == (own.low + 5,)
     assert ids.sources == (IdSource.SEQUENCE,)
     assert "step over the ids of the others" in ids.text
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_where_another_replica_has_no_sequence_each_kind_is_named(dsn: str, steps: int) -> None:
+    """Steps keep no ids apart from those of SQLite, so each replica has a range."""
+    with psycopg.connect(dsn, autocommit=True) as client:
+        client.execute("""CREATE TABLE "order's" (id bigserial PRIMARY KEY, note text)""")
+        client.execute(f"""ALTER SEQUENCE "order's_id_seq" INCREMENT BY {steps}""".encode())
+    ids_there = SchemaColumn("id", id_source=IdSource.LARGEST)
+    of_sqlite = DatabaseSchema("b", "sqlite 3", "UTF-8", (SchemaTable("order's", (ids_there,)),))
+
+    (ids,) = id_ranges([schema(dsn, "a"), of_sqlite], [ORDERS], RIDS)
+
+    assert "a database with a sequence gives the next id of its own" in ids.text
+    assert "one without gives the largest id plus one" in ids.text
+    assert "give each replica a range" in ids.text
+    assert [ids.step(one).startswith("SELECT setval") for one in ids.ranges] == [True, False]
 
 
 def test_a_sequence_that_was_set_apart_is_not_listed(dsn: str) -> None:
