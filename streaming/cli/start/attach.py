@@ -139,9 +139,18 @@ def _is_wanted(
         return False
     if lacking := [step.to_do for step in plan.steps if step.to_do]:
         raise StateError("nothing is done: " + "; ".join(lacking))
-    if not yes:
-        typer.confirm(question, default=False, abort=True)
+    if not (yes or _is_confirmed(question)):
+        raise StateError("nothing is done: it was not confirmed")
     return True
+
+
+def _is_confirmed(question: str) -> bool:
+    """Return whether somebody says yes; Ctrl-C, and the end of the input, is no."""
+    try:
+        return typer.confirm(question, default=False)
+    except typer.Abort:
+        write_line("")  # the question's line ends here
+        return False
 
 
 def _write_end(plan: InstallPlan, done: list[str], *, as_json: bool) -> None:

@@ -4,12 +4,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
+import typer
 
 from connectors.postgres.connection import APPLICATION
 from tests.harness.hub_process import wait_until
@@ -233,6 +234,35 @@ def test_who_interrupts_detaching_detaches_again(
     assert between & {"slot", "origin", "publication"} == set()
     assert again.out.splitlines()[-1] == "b: 2 objects removed, and nothing is left"
     assert objects(shop) == before
+
+
+def ctrl_c(_: str, *, default: bool) -> bool:
+    """What Ctrl-C at a question does."""
+    assert not default
+    raise typer.Abort
+
+
+@pytest.mark.parametrize("answer", [ctrl_c, lambda _, *, default: default], ids=["ctrl-c", "no"])
+def test_who_does_not_say_yes_changes_nothing(
+    slackwater: Slackwater,
+    shop: PostgresSite,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Callable[..., bool],
+) -> None:
+    """The answer says that nothing is done, to attaching and to detaching."""
+    monkeypatch.setattr("typer.confirm", answer)
+    before = objects(shop)
+    attached = slackwater("attach", shop.dsn, "--replica", "b")
+    between = objects(shop)
+    slackwater("attach", shop.dsn, "--replica", "b", "--yes")
+    during = objects(shop)
+    detached = slackwater("detach", shop.dsn, "--replica", "b")
+
+    assert (between, objects(shop)) == (before, during)
+    assert during != before
+    for one in (attached, detached):
+        assert one.code == 1
+        assert "nothing is done: it was not confirmed" in one.err
 
 
 def test_a_database_is_no_other_replica_beside(slackwater: Slackwater, shop: PostgresSite) -> None:
