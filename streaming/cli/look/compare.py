@@ -175,13 +175,14 @@ def compare(
     With --continuous neither A nor B is named: each replica of a --database is compared with the
     hub, without one each that has a section `compare`; and `status`, the hub's page and its metrics
     show what the last round found. `slackwater run` does so by itself where there is a section.
+    With --rounds the last round of each decides: exit 1 if rows differ, 2 if one could not be.
     """
     if continuous:
         with cannot_say():
             databases = databases_named(database or [])
             options = RoundOptions(settle, every, rate, load_, rounds)
-            run_rounds(load(config), databases, options, as_json=as_json)
-        return
+            code = run_rounds(load(config), databases, options, as_json=as_json)
+        raise typer.Exit(code)
     with cannot_say():
         configured = load(config)
         databases = databases_named(database or [])

@@ -292,7 +292,7 @@ def test_rounds_are_shown_by_status(
     status = slackwater("status")
     facts = slackwater("status", "--json").facts
 
-    assert gone.code == 0, gone.err
+    assert gone.code == 2, gone.err
     assert "b: there is no database gone.db" in gone.err
     assert "a: 2 rows compared, 1 differ" in gone.out
     assert "to-a: compared 0 s ago: 2 rows, 1 of them differ" in status.out
@@ -313,13 +313,14 @@ def test_a_round_that_fails_is_a_problem_until_one_ends_well(
     rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1")
     problem = "to-a: not compared: there is no database"
 
-    slackwater(*rounds)
+    before = slackwater(*rounds)
     shown, failed = slackwater("status").out, slackwater("status", "--json").facts
     database(tmp_path, "a", 1, [(1, "1")])
-    slackwater(*rounds)
+    after = slackwater(*rounds)
     ended = slackwater("status", "--json").facts
 
     assert problem in " ".join(shown.split())
+    assert (before.code, after.code) == (2, 0)
     assert [problem in one["what"] for one in failed["problems"]].count(True) == 1
     assert [problem in one["what"] for one in ended["problems"]].count(True) == 0
     assert [one["not_compared"] for one in ended["agreements"]] == [None] * 3
@@ -380,7 +381,7 @@ def test_rounds_take_their_databases_from_the_sections(
     both = slackwater(*rounds)
     one = slackwater(*rounds, "--database", f"b={tmp_path / 'b.db'}")
 
-    assert (both.code, both.err) == (0, "")
+    assert (both.code, both.err, one.code) == (1, "", 0)
     assert [line.partition(" (")[0] for line in both.out.splitlines()] == [
         "a: 2 rows compared, 1 differ",
         "b: 1 row compared, 0 differ",
