@@ -9,7 +9,7 @@ from streaming.core.compare.difference import DifferenceKind, DifferingRow
 from streaming.core.compare.row_text import Image
 from streaming.core.model.values import json_text
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.compared import behind_text
+from streaming.facts.consumers.compared import behind_text, written_text
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.report_page import page_table, paragraph, report_page
 
@@ -60,6 +60,7 @@ class ReplicaComparison:
                     "differing": len(one.differing),
                     "more_differ": one.is_cut,
                     "in_flight": one.in_flight,
+                    "written": one.written,
                 }
                 for one in self.tables
             ],
@@ -82,7 +83,7 @@ class ReplicaComparison:
         """The lines of the table of tables."""
         for one in self.tables:
             differ = f"{len(one.differing)} or more" if one.is_cut else len(one.differing)
-            yield one.table.name, *one.rows, differ, one.in_flight
+            yield one.table.name, *one.rows, differ, one.in_flight, one.written
 
     def row_lines(self, rows: Collection[DifferingRow]) -> Iterator[tuple[object, ...]]:
         """The lines of the table of rows: one for each column that differs."""
@@ -101,8 +102,11 @@ class ReplicaComparison:
         compared = sum(max(one.rows) for one in self.tables)
         in_flight = sum(one.in_flight for one in self.tables)
         flight = f"; {as_count(in_flight, 'row')} in flight became equal" if in_flight else ""
+        written = sum(one.written for one in self.tables)
+        flight += written_text(written)
         if self.is_equal:
-            return f"{of} are equal: {as_count(compared, 'row')} compared{flight}"
+            equal = "otherwise equal" if written else "equal"
+            return f"{of} are {equal}: {as_count(compared, 'row')} compared{flight}"
         least = "at least " if any(one.is_cut for one in self.tables) else ""
         known = sum((row.table, row.key) in self.known for row in self.rows)
         listed = f", {known} of them known" if known else ""
@@ -113,7 +117,8 @@ class ReplicaComparison:
     @property
     def table_heads(self) -> tuple[str, ...]:
         """The columns of the table of tables."""
-        return "table", f"rows {self.first}", f"rows {self.second}", "differ", "were in flight"
+        rows = f"rows {self.first}", f"rows {self.second}"
+        return "table", *rows, "differ", "were in flight", "written meanwhile"
 
     @property
     def row_heads(self) -> tuple[str, ...]:

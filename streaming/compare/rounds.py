@@ -18,7 +18,7 @@ from streaming.config.sections import AgreementConfig
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.compared import ComparedRound, FailedRound, behind_text
+from streaming.facts.consumers.compared import ComparedRound, FailedRound, behind_text, written_text
 from streaming.facts.names import serving
 
 STORE_EVERY_S = 3600.0
@@ -157,6 +157,7 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
         differing=sum(len(each.differing) for each in found),
         more_differ=any(each.is_cut for each in found),
         in_flight=sum(each.in_flight for each in found),
+        written=sum(each.written for each in found),
         seconds=round(time.monotonic() - began_s, 3),
         behind_s=max((s for each in found if (s := each.behind_s) is not None), default=None),
     )
@@ -170,5 +171,5 @@ def round_text(consumer: str, found: ComparedRound) -> str:
     behind = "" if found.behind_s is None else f"; {behind_text(found.behind_s)}"
     return (
         f"{consumer}: {as_count(found.rows, 'row')} compared, {least}{found.differing} differ"
-        f" ({found.seconds:.0f} s){behind}"
+        f" ({found.seconds:.0f} s){written_text(found.written)}{behind}"
     )

@@ -1,7 +1,7 @@
 """A comparison: each table narrowed down to its rows, and those looked at again after the lag."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from streaming.core.compare.difference import DifferingRow, differing_rows
@@ -18,6 +18,9 @@ LENGTHENED = 1.5
 
 PAUSE_MAX_S = 5.0
 
+WRITTEN = 3
+"""A row that is written meanwhile may be in flight so many times as long."""
+
 AT_ONCE = 500
 """So many rows that differ are read at a time."""
 
@@ -33,14 +36,16 @@ class TableComparison:
     """A table as it was compared.
 
     `rows`: how many each side had; `in_flight`: how many rows differed first and then became equal;
-    `is_cut`: more rows differ than were looked for. `behind_s`: the hub or a consumer is so far
-    behind, which is more than was waited for, so rows that differ may still be in flight.
+    `written`: how many were written too late to say whether they differ; `is_cut`: more rows differ
+    than were looked for. `behind_s`: the hub or a consumer is so far behind, which is more than was
+    waited for, so rows that differ may still be in flight.
     """
 
     table: Table
     rows: tuple[int, int]
     differing: tuple[DifferingRow, ...] = ()
     in_flight: int = 0
+    written: int = 0
     is_cut: bool = False
     behind_s: float | None = None
 
@@ -72,17 +77,36 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """A table that is being compared, with what reads its rows again at both sides."""
+    """A table that is being compared, with what reads its rows again at both sides.
+
+    `written_s`: key -> when a row that differs was found with another image than before.
+    """
 
     found: TableComparison
     images: tuple[Images, Images]
+    written_s: Mapping[str, float] = field(default_factory=dict)
 
-    def again(self) -> "_Looked":
+    def again(self, now_s: float) -> "_Looked":
         """The table with those of its rows that still differ."""
-        before = self.found.differing
-        now = differing_rows(self.found.table, *self.images, [row.key for row in before])
+        before = {row.key: row for row in self.found.differing}
+        now = differing_rows(self.found.table, *self.images, [*before])
+        written_s = {
+            row.key: at_s
+            for row in now
+            if (at_s := now_s if row != before[row.key] else self.written_s.get(row.key))
+            is not None
+        }
         in_flight = self.found.in_flight + len(before) - len(now)
-        return replace(self, found=replace(self.found, differing=tuple(now), in_flight=in_flight))
+        found = replace(self.found, differing=tuple(now), in_flight=in_flight)
+        return replace(self, found=found, written_s=written_s)
+
+    def settled(self, since_s: float) -> "_Looked":
+        """The table with those of its rows that differ and were not written since then."""
+        rows = self.found.differing
+        kept = tuple(row for row in rows if self.written_s.get(row.key, since_s) <= since_s)
+        return replace(
+            self, found=replace(self.found, differing=kept, written=len(rows) - len(kept))
+        )
 
 
 DigestParts = Callable[[ComparedTable, ComparedTable, KeyRange], Iterable[DigestPair]]
@@ -116,7 +140,10 @@ def compared_tables(
     most: int = MOST,
     parts: DigestParts = digested,
 ) -> list[TableComparison]:
-    """Compare tables of two sides; a row that is in flight is left out only once it is equal."""
+    """Compare tables of two sides; a row in flight is left out once it is equal.
+
+    One that is written all the time is never seen equal; it is counted apart.
+    """
     looked = [_first_look(table, first, second, most, parts) for table in tables]
     if any(one.found.differing for one in looked):
         settle_s = waiting.wanted_s()
@@ -126,13 +153,17 @@ def compared_tables(
 
 
 def _looked_again(looked: list[_Looked], waiting: Waiting, settle_s: float) -> list[_Looked]:
-    """The tables with the rows that still differ when so much time has passed."""
-    end, pause_s = waiting.now() + settle_s, PAUSE_S
-    while any(one.found.differing for one in looked) and (left_s := end - waiting.now()) > 0:
+    """The tables with the rows that still differ so long after they were written last."""
+    began_s, pause_s = waiting.now(), PAUSE_S
+    end_s = began_s + settle_s
+    last_s = max(end_s, began_s + min(WRITTEN * settle_s, SETTLE_MAX_S))
+    while any(one.found.differing for one in looked) and (left_s := end_s - waiting.now()) > 0:
         waiting.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * LENGTHENED, PAUSE_MAX_S)
-        looked = [one.again() if one.found.differing else one for one in looked]
-    return looked
+        looked = [one.again(waiting.now()) if one.found.differing else one for one in looked]
+        written_s = max((s for one in looked for s in one.written_s.values()), default=began_s)
+        end_s = min(written_s + settle_s, last_s)
+    return [one.settled(waiting.now() - settle_s) for one in looked]
 
 
 def _compared_with_lag(looked: list[_Looked], waiting: Waiting, settle_s: float) -> list[_Looked]:

@@ -166,7 +166,8 @@ def compare(
 
     Digests of key ranges are computed inside each database, and those that differ are narrowed
     down to rows. A row that differs is looked at again until --settle has passed, and is left out
-    only if it has become equal. Exit 1 if rows differ. Nothing is written to either side.
+    only if it has become equal, or was written meanwhile. Exit 1 if rows differ. Nothing is written
+    to either side.
 
     With --repair the rows of --source are right: the hub sends them to the other side, or makes
     changes of its own of them. Choose by --table, by --table and --key, or --all. Without --yes it

@@ -18,7 +18,8 @@ class ComparedRound:
     """What one round over the tables of an agreement found; `seconds`: how long it took.
 
     `more_differ`: more rows differ than were looked for. `in_flight`: rows that differed first.
-    `behind_s`: as of `behind_text`.
+    `written`: those that were written too late to say whether they differ. `behind_s`: as of
+    `behind_text`.
     """
 
     agreement: str
@@ -28,6 +29,7 @@ class ComparedRound:
     in_flight: int
     seconds: float
     behind_s: float | None = None
+    written: int = 0
 
     def text(self) -> str:
         """The round as the document of a row of `config`."""
@@ -68,6 +70,7 @@ class ConsumerComparison:
     ended_at: datetime
     age_s: float
     behind_s: float | None = None
+    written: int = 0
 
     @property
     def finds_other_rows(self) -> bool:
@@ -80,7 +83,7 @@ class ConsumerComparison:
         least = "at least " if self.more_differ else ""
         rows = as_count(self.rows, "row")
         behind = "" if self.behind_s is None else f"; {behind_text(self.behind_s)}"
-        differ = f"{least}{self.differing} of them differ"
+        differ = f"{least}{self.differing} of them differ{written_text(self.written)}"
         return f"compared {as_age(self.age_s)}: {rows}, {differ}{behind}"
 
 
@@ -90,6 +93,13 @@ def behind_text(behind_s: float) -> str:
         f"the hub or a consumer was {as_duration(behind_s)} behind, longer than was waited for, so"
         " what differs may be in flight"
     )
+
+
+def written_text(count: int) -> str:
+    """How many rows were written while they were looked at, as the end of a sentence."""
+    if not count:
+        return ""
+    return f"; {as_count(count, 'row')} {'was' if count == 1 else 'were'} written meanwhile"
 
 
 def recorded_rounds(reader: Reader) -> RecordedRounds:
@@ -116,7 +126,7 @@ def consumer_comparison(
     found, at = rounds.ended[agreement]
     age_s = round(now_s - at.timestamp(), 3)
     return ConsumerComparison(
-        found.rows, found.differing, found.more_differ, at, age_s, found.behind_s
+        found.rows, found.differing, found.more_differ, at, age_s, found.behind_s, found.written
     )
 
 

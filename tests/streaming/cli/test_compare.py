@@ -109,6 +109,7 @@ def test_what_differs_is_named_with_its_columns(slackwater: Slackwater, tmp_path
             "differing": 3,
             "more_differ": False,
             "in_flight": 0,
+            "written": 0,
         }
     ]
 

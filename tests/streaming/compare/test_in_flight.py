@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -55,8 +56,8 @@ class FakeClock:
                 happens()
 
 
-def test_only_what_became_equal_is_left_out() -> None:
-    """A row that is written again and again differs at each look, and is reported."""
+def test_what_became_equal_is_left_out() -> None:
+    """A row that is written meanwhile is looked at for as long again, and then is reported."""
     one, other = LiveSide(), LiveSide()
     for number in range(3):
         one.write(number, "new")
@@ -68,7 +69,44 @@ def test_only_what_became_equal_is_left_out() -> None:
 
     assert [row.key for row in found.differing] == [key(1), key(2)]
     assert found.differing[0].first == {"k": "1", "v": "newer"}
-    assert (found.in_flight, found.rows, clock.now_s) == (1, (3, 3), 10)
+    assert (found.in_flight, found.written, found.rows) == (1, 0, (3, 3))
+    assert clock.now_s == 18.125  # the write at 5 s was seen by the look at 8.125 s
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_row_that_is_written_at_every_look_is_no_row_that_differs(*, is_first: bool) -> None:
+    """A look finds it between two of its writes, however short the way is; a lost one stands."""
+    one, other = LiveSide(), LiveSide()
+    for number in range(2):
+        one.write(number, "new")
+        other.write(number, "old")
+    writer = one if is_first else other
+    writes = {float(at_s): partial(writer.write, 0, f"{at_s}") for at_s in range(1, 100)}
+    clock = FakeClock(writes)
+
+    waiting = Waiting(10, clock.sleep, lambda: clock.now_s)
+    (found,) = compared_tables([T], one.open, other.open, waiting)
+    report = ReplicaComparison("a", "b", (found,), {})
+
+    assert [row.key for row in found.differing] == [key(1)]
+    assert (found.in_flight, found.written, clock.now_s) == (0, 1, 30)
+    assert report.conclusion() == "a and b differ in 1 row of 2; 1 row was written meanwhile"
+
+
+def test_sides_that_differ_in_written_rows_only_are_not_said_to_differ() -> None:
+    """The answer says that it leaves them out."""
+    one, other = LiveSide(), LiveSide()
+    one.write(1, "new")
+    clock = FakeClock({float(at_s): partial(one.write, 1, f"{at_s}") for at_s in range(1, 100)})
+
+    waiting = Waiting(10, clock.sleep, lambda: clock.now_s, lambda: 3600.0)
+    (found,) = compared_tables([T], one.open, other.open, waiting)
+    report = ReplicaComparison("a", "b", (found,), {})
+
+    assert (report.is_equal, found.behind_s) == (True, None)
+    assert report.conclusion() == (
+        "a and b are otherwise equal: 1 row compared; 1 row was written meanwhile"
+    )
 
 
 @pytest.mark.parametrize(
