@@ -14,7 +14,8 @@ from streaming.config.config import ENV_PREFIX, Config
 from streaming.config.sources.load import load
 from streaming.core.access.root import StateRoot
 from streaming.core.model.csn import Csn, named_csn
-from streaming.core.model.errors import QuestionError
+from streaming.core.model.errors import QuestionError, StateError
+from streaming.terminal.output import write_line
 
 DEFAULT_CONFIG = Path("hub.toml")
 
@@ -64,3 +65,14 @@ def csn_argument(text: str) -> Csn:
 def now() -> datetime:
     """The clock by which ages are shown."""
     return datetime.now(UTC)
+
+
+def confirm(question: str) -> None:
+    """Ask; StateError unless somebody says yes. Ctrl-C, and the end of the input, is no."""
+    try:
+        is_wanted = typer.confirm(question, default=False)
+    except typer.Abort:
+        write_line("")  # the question's line ends here
+        is_wanted = False
+    if not is_wanted:
+        raise StateError("nothing is done: it was not confirmed")

@@ -7,7 +7,7 @@ import typer
 
 from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, confirm, now, opened
 from streaming.core.model.command import CommandName, RowOrder
 from streaming.core.model.errors import ConfigError
 from streaming.core.replay.span import parse_moment
@@ -106,7 +106,7 @@ def _carry_out(reader: Reader, found: RowChange, *, force: bool, as_json: bool) 
     if found.order is not None and not force:
         if as_json:
             raise ConfigError("--json asks nothing: give --force as well")
-        typer.confirm(f"Change the row of {found.consumer}?", default=False, abort=True)
+        confirm(f"Change the row of {found.consumer}?")
     number = None if found.order is None else _append(reader, found.order)
     if as_json:
         write_json(

@@ -8,7 +8,7 @@ import typer
 from connectors.agent.attaching import InstallPlan, ReplicaPlace
 from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, confirm
 from streaming.cli.start.agent import Discard, Load, Replica, Shared
 from streaming.cli.start.points import write_points
 from streaming.config.config import Config
@@ -139,18 +139,9 @@ def _is_wanted(
         return False
     if lacking := [step.to_do for step in plan.steps if step.to_do]:
         raise StateError("nothing is done: " + "; ".join(lacking))
-    if not (yes or _is_confirmed(question)):
-        raise StateError("nothing is done: it was not confirmed")
+    if not yes:
+        confirm(question)
     return True
-
-
-def _is_confirmed(question: str) -> bool:
-    """Return whether somebody says yes; Ctrl-C, and the end of the input, is no."""
-    try:
-        return typer.confirm(question, default=False)
-    except typer.Abort:
-        write_line("")  # the question's line ends here
-        return False
 
 
 def _write_end(plan: InstallPlan, done: list[str], *, as_json: bool) -> None:

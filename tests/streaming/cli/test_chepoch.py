@@ -67,14 +67,14 @@ def test_it_asks_first(
     silent = slackwater("chepoch", "sanfran_hub", "--actual", "--json")
 
     assert (answer.code, orders(sites)) == (1, [])
+    assert "nothing is done: it was not confirmed" in answer.err
     assert "Entry for boston_hub changed from: 912 to 709" in answer.out
     assert silent.code == 2
     assert "give --force as well" in silent.err
 
 
-def _says_no(_: str, *, default: bool, abort: bool) -> bool:
+def _says_no(_: str, *, default: bool) -> bool:
     assert not default
-    assert abort
     raise typer.Abort
 
 
