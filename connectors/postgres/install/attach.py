@@ -8,6 +8,7 @@ import psycopg
 from connectors.agent.attaching import InstallStep, ReplicaPlace
 from connectors.agent.contract import StoreBusyError
 from connectors.postgres.install.steps import MAKES_SLOT, attach_steps
+from connectors.postgres.log.slot import WRITING
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
@@ -23,12 +24,6 @@ _OPEN = """SELECT string_agg(
   format('pid %s of %s since %s', pid, usename, xact_start::timestamp(0)), ', ' ORDER BY xact_start)
 FROM pg_stat_activity WHERE xact_start < now() AND pid <> pg_backend_pid()
   AND backend_type = 'client backend'"""
-
-_WRITING = """SELECT string_agg(one, ', ' ORDER BY one) FROM (
-  SELECT format('pid %s of %s since %s', pid, usename, xact_start::timestamp(0))
-    FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
-  UNION ALL SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts) named (one)"""
-"""Those that a slot waits for, in whatever database; each is waited for as a lock is."""
 
 
 def attach(
@@ -59,7 +54,7 @@ def carry_out(session: Session, steps: Sequence[InstallStep], command: str) -> l
         try:
             for statement in step.statements:
                 is_slot = MAKES_SLOT in statement
-                blockers = _WRITING if is_slot else _OPEN
+                blockers = WRITING if is_slot else _OPEN
                 lock_s = 0 if is_slot else LOCK_S
                 session.execute(f"SET lock_timeout = '{lock_s}s'".encode())
                 if is_slot:
@@ -85,7 +80,7 @@ def carry_out(session: Session, steps: Sequence[InstallStep], command: str) -> l
 
 def _log_writing(session: Session) -> None:
     """Say which transactions a slot will wait for, so that somebody may end them."""
-    (named,) = session.execute(_WRITING).fetchone() or (None,)
+    (named,) = session.execute(WRITING).fetchone() or (None,)
     if named is not None:
         log.warning(
             "waiting up to %s s for the transactions that are writing, before the slot is made: %s",

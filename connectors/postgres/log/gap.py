@@ -15,7 +15,7 @@ from connectors.agent.contract import StoreBusyError
 from connectors.postgres import snapshot
 from connectors.postgres.install.system import Capture, StoredPosition, write_capture
 from connectors.postgres.log.numbering import later
-from connectors.postgres.log.slot import LogState
+from connectors.postgres.log.slot import WRITING, LogState
 from connectors.postgres.sql import Session
 from streaming.core.model.csn import Generator
 
@@ -23,9 +23,6 @@ WAIT_S = 60
 """A slot waits for every transaction that has written; no longer than this."""
 
 log = logging.getLogger(__name__)
-
-_WRITERS = """SELECT string_agg(format('process %s since %s', pid, xact_start::timestamp(0)), ', ')
-FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"""
 
 
 def make_slot(session: Session, name: str) -> str:
@@ -38,18 +35,20 @@ def make_slot(session: Session, name: str) -> str:
         (name,),
     )
     session.execute(f"SET statement_timeout = '{WAIT_S}s'".encode())
+    session.execute("SET lock_timeout = 0")  # as a lock it waits for the transactions
     try:
         (lsn,) = session.execute(
             "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", (name,)
         ).fetchone() or ("0/0",)
     except psycopg.errors.QueryCanceled as error:
-        session.execute("RESET statement_timeout")
-        (writers,) = session.execute(_WRITERS).fetchone() or (None,)
+        (writing,) = session.execute(WRITING).fetchone() or (None,)
         raise StoreBusyError(
             f"replication slot {name} cannot be made while transactions that have written are open:"
-            f" end {writers or 'the prepared ones (pg_prepared_xacts)'}"
+            f" end {writing or 'them'}, and the agent goes on"
         ) from error
-    session.execute("RESET statement_timeout")
+    finally:
+        session.execute("RESET statement_timeout")
+        session.execute("RESET lock_timeout")
     return str(lsn)
 
 

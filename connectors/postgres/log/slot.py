@@ -12,6 +12,12 @@ from connectors.postgres.names import PUBLICATION
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import StateError
 
+WRITING = """SELECT string_agg(one, ', ' ORDER BY one) FROM (
+  SELECT format('pid %s of %s since %s', pid, usename, xact_start::timestamp(0))
+    FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+  UNION ALL SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts) named (one)"""
+"""Those that a slot waits for, in whatever database; each is waited for as a lock is."""
+
 LOST = "lost"
 """The `wal_status` of a slot whose log the server has removed."""
 
