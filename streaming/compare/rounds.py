@@ -21,6 +21,9 @@ from streaming.core.text.wording import as_count
 from streaming.facts.consumers.compared import ComparedRound, FailedRound, behind_text, written_text
 from streaming.facts.names import serving
 
+AGAIN_S = 300.0
+"""After a failure the next round begins so soon, unless its interval is shorter."""
+
 STORE_EVERY_S = 3600.0
 """A failure that goes on is stored so often."""
 
@@ -102,6 +105,7 @@ def go_round(
             with storage_errors(config.hub.state):
                 found = _compared(config, one, options)
         except HubError as error:
+            due_s[place] = min(due_s[place], time.monotonic() + AGAIN_S)
             tell(one.agreement.consumer, error)
             failures.store(one.agreement.name, " ".join(str(error).split()))
         else:

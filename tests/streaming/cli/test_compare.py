@@ -14,6 +14,7 @@ from checkpoints.commit.lock import FILE, only_hub
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from connectors.sqlite.install.install import install
+from streaming.compare.rounds import AGAIN_S
 from streaming.config.sources.load import load
 from streaming.core.model.command import parse_row_repair
 from streaming.core.model.ruv import NOTHING_KNOWN
@@ -338,6 +339,20 @@ def test_a_failure_that_goes_on_is_stored_once(
 
     (row,) = open_state(state.root).comparisons()
     assert "there is no database" in row["document"]
+
+
+@pytest.mark.usefixtures("state")
+def test_a_failed_round_is_not_followed_by_an_hour_of_silence(
+    slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has corrected a password waits for the problem to go."""
+    slept = list[float]()
+    monkeypatch.setattr("streaming.compare.rounds.time.sleep", slept.append)
+    gone = ("--database", f"a={tmp_path / 'gone.db'}")
+
+    slackwater("compare", "--continuous", "--rounds", "2", "--every", "3600", *gone)
+
+    assert 0 < max(slept) <= AGAIN_S
 
 
 @pytest.mark.parametrize(("silent_s", "is_problem"), [(7100, False), (7300, True)])
