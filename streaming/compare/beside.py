@@ -44,9 +44,7 @@ def _end_with_the_hub() -> None:
 
 
 def _compare(config: Config) -> None:
-    sections = (config.s3, config.lineage, config.http)
-    secrets = secrets_of(config.kafka.options, config.spark, *(one.options for one in sections))
-    fields = {"hub": config.hub.name}
+    secrets, fields = secrets_of(*config.secret_options), {"hub": config.hub.name}
     configure_logs(config.log.format, config.log.level, "slackwater", lambda: fields, secrets)
     options = RoundOptions()
     go_round(config, consumer_rounds(config, {}, options), options, _log)

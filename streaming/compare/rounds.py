@@ -18,7 +18,7 @@ from streaming.config.sections import AgreementConfig
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
-from streaming.facts.consumers.compared import ComparedRound, FailedRound, behind_text, written_text
+from streaming.facts.consumers.compared import ComparedRound, FailedRound, doubts_text
 from streaming.facts.names import serving
 
 AGAIN_S = 300.0
@@ -172,8 +172,7 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
 def round_text(consumer: str, found: ComparedRound) -> str:
     """What a round found, as a line."""
     least = "at least " if found.more_differ else ""
-    behind = "" if found.behind_s is None else f"; {behind_text(found.behind_s)}"
     return (
         f"{consumer}: {as_count(found.rows, 'row')} compared, {least}{found.differing} differ"
-        f" ({found.seconds:.0f} s){written_text(found.written)}{behind}"
+        f" ({found.seconds:.0f} s){doubts_text(found)}"
     )

@@ -1,7 +1,7 @@
 """The configuration as a whole: its sections, and what must hold between them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -128,6 +128,12 @@ class Config(BaseModel):
         """Consumer -> the comparison of its agreement, of those that have one."""
         own = ((one.consumer, one.compare) for one in self.agreements)
         return {name: section for name, section in own if section is not None}
+
+    @property
+    def secret_options(self) -> tuple[Mapping[str, str], ...]:
+        """The options of which some are secrets, by name; no line of a log may show those."""
+        sections = (self.s3, self.lineage, self.http)
+        return (self.kafka.options, self.spark, *(section.options for section in sections))
 
     def document(self) -> str:
         """The configuration as canonical JSON, fields in their order here, secrets replaced."""

@@ -81,9 +81,7 @@ def _write_log(
     config: Config, view: HubView, options: Mapping[str, str], access: PortAccess
 ) -> None:
     """Write the log as the configuration says, without its secrets and those of these options."""
-    sections = (config.s3, config.lineage, config.http)
-    configured = config.kafka.options, config.spark, *(section.options for section in sections)
-    secrets = secrets_of(*configured, options, {"token": access.token or ""})
+    secrets = secrets_of(*config.secret_options, options, {"token": access.token or ""})
     configure_logs(
         config.log.format, config.log.level, "slackwater", lambda: _fields(view), secrets
     )

@@ -157,6 +157,8 @@ class RowWriter:
         kinds = self.table.columns
         known = [one for one in columns if one in kinds]
         may = [one for one in known if self.server.columns[one].is_respelled(kinds[one])]
+        if not may:
+            return []
         doubtful = [
             row
             for row in rows

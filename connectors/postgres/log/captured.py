@@ -30,8 +30,8 @@ _ALL = WireImage(ALL_KEYS, ALL_KEYS)
 class TableCapture:
     """Captures these tables, by oid; `record_bytes`: no record may be larger.
 
-    `forms`: oid -> the forms that the table had when it was read last, and has now; a row of
-    another form ends the agent. None: of any.
+    `forms`: oid -> the forms of which the log may have rows, the one of now last; a row of another
+    form ends the agent. None: of any.
     """
 
     tables: Mapping[int, Table]

@@ -285,7 +285,7 @@ def note_logged(session: Session, table: str, columns: ColumnForms, *, is_told: 
     )
 
 
-def note_told(session: Session, table: str, then: "TableForm | None") -> None:
+def note_told(session: Session, table: str, then: TableForm | None) -> None:
     """Note that the rows of a table are told again; `then`: as it was, which the log may have."""
     if then is not None:
         note_logged(session, table, then.columns, is_told=True)

@@ -82,9 +82,8 @@ class ConsumerComparison:
         """Return it as a sentence."""
         least = "at least " if self.more_differ else ""
         rows = as_count(self.rows, "row")
-        behind = "" if self.behind_s is None else f"; {behind_text(self.behind_s)}"
-        differ = f"{least}{self.differing} of them differ{written_text(self.written)}"
-        return f"compared {as_age(self.age_s)}: {rows}, {differ}{behind}"
+        differ = f"{least}{self.differing} of them differ{doubts_text(self)}"
+        return f"compared {as_age(self.age_s)}: {rows}, {differ}"
 
 
 def behind_text(behind_s: float) -> str:
@@ -100,6 +99,12 @@ def written_text(count: int) -> str:
     if not count:
         return ""
     return f"; {as_count(count, 'row')} {'was' if count == 1 else 'were'} written meanwhile"
+
+
+def doubts_text(found: ComparedRound | ConsumerComparison) -> str:
+    """What may be in flight of a round, as the end of a sentence."""
+    behind = "" if found.behind_s is None else f"; {behind_text(found.behind_s)}"
+    return f"{written_text(found.written)}{behind}"
 
 
 def recorded_rounds(reader: Reader) -> RecordedRounds:
