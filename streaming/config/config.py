@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from streaming.config.comparison import CompareConfig
+from streaming.config.named_tables import MARK, chosen
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.sections import (
@@ -87,8 +88,7 @@ class Config(BaseModel):
 
     def tables_of(self, agreement: AgreementConfig) -> frozenset[str]:
         """The names of the tables whose changes this agreement sends."""
-        everything = frozenset(entry.name for entry in self.tables)
-        return everything if "*" in agreement.tables else frozenset(agreement.tables)
+        return chosen(agreement.tables, self._table_names)
 
     def subscription(self, agreement: AgreementConfig) -> Subscription:
         """What core needs of an agreement."""
@@ -98,12 +98,13 @@ class Config(BaseModel):
 
     def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
         """The names of the tables that this replica may write."""
-        if replica.writes is not None and "*" not in replica.writes:
-            return frozenset(replica.writes)
         own = [one for one in self.agreements if one.consumer == replica.name]
-        if replica.writes is None and own:
-            return self.tables_of(own[0])
-        return frozenset(entry.name for entry in self.tables)
+        named = (own[0].tables if own else (MARK,)) if replica.writes is None else replica.writes
+        return chosen(named, self._table_names)
+
+    @property
+    def _table_names(self) -> list[str]:
+        return [entry.name for entry in self.tables]
 
     def dataset_of(self, agreement: AgreementConfig) -> str:
         """The data set that this agreement serves."""

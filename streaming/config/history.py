@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.config.config import Config
+from streaming.config.named_tables import MARK, chosen
 from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
 from streaming.core.model.table import DEFAULT_DATASET
 
@@ -91,9 +92,9 @@ def _datasets(found: Mapping[str, Any]) -> dict[str, str]:
     of_table = {one["name"]: one.get("dataset", DEFAULT_DATASET) for one in found["tables"]}
     served = {
         one["consumer"]: [
-            dataset
-            for name, dataset in of_table.items()
-            if not {"*", name}.isdisjoint(one.get("tables", ["*"]))
+            of_table[name]
+            for name in of_table
+            if name in chosen(one.get("tables", [MARK]), of_table)
         ]
         for one in found["agreements"]
     }

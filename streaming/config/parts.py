@@ -7,6 +7,7 @@ own complaint does.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from streaming.config.named_tables import chosen, unknown
 from streaming.config.sections import AgreementConfig, HubConfig, TableConfig
 from streaming.core.model.errors import FunctionError
 from streaming.core.model.function import ConflictRule, parse_function
@@ -97,23 +98,24 @@ def _unknown_parts(
 
 
 def _unknown_tables(place: str, named: object, tables: Sequence[str]) -> Iterator[str]:
-    for name in named if isinstance(named, list | tuple) else ():
-        if tables and isinstance(name, str) and name not in (*tables, "*"):
-            known = ", ".join(tables)
-            yield f'{place}: {name!r} is no table: use some of {known}, or ["*"] for all'
+    if tables:
+        yield from (f"{place}: {fault}" for fault in unknown(_texts(named), tables))
 
 
 def _tables_of(agreement: Entry) -> list[str]:
-    named = agreement.get("tables", _default(AgreementConfig, "tables"))
+    return _texts(agreement.get("tables", _default(AgreementConfig, "tables")))
+
+
+def _texts(named: object) -> list[str]:
     return [one for one in named if isinstance(one, str)] if isinstance(named, list | tuple) else []
 
 
 def _several_datasets(index: int, agreement: Entry, tables: Sequence[Entry]) -> Iterator[str]:
-    served = _tables_of(agreement)
+    served = chosen(_tables_of(agreement), _names(tables))
     datasets: dict[str, list[str]] = {}
     for entry in tables:
         name, dataset = entry.get("name"), entry.get("dataset", _default(TableConfig, "dataset"))
-        if isinstance(name, str) and isinstance(dataset, str) and {name, "*"} & set(served):
+        if isinstance(name, str) and isinstance(dataset, str) and name in served:
             datasets.setdefault(dataset, []).append(name)
     if len(datasets) > 1:
         found = "; ".join(f"{', '.join(t)} of {d!r}" for d, t in sorted(datasets.items()))

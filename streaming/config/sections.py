@@ -275,8 +275,9 @@ class ReplicaConfig(_Section):
     host: str | None = None
     """Its host in the epoch number matrix."""
     writes: tuple[str, ...] | None = None
-    """The tables that it may write; a change of another is quarantined as `rights`. "*": all. By
-    default those of its agreement, or all where it has none."""
+    """The tables that it may write, by name or by pattern, as `tenant_*.orders`. "*": all. A change
+    of another is quarantined as `rights`. By default those of its agreement, or all where it has
+    none."""
 
 
 class TableConfig(_Section):
@@ -350,7 +351,8 @@ class AgreementConfig(_Section):
     consumer: str
     """The replica that is sent the changes."""
     tables: tuple[str, ...] = Field(default=("*",), min_length=1)
-    """The tables whose changes it is sent, all of one data set; "*": all that there are."""
+    """The tables whose changes it is sent, all of one data set, by name or by pattern: in
+    `tenant_*.orders` the `*` stands for any text. "*": all that there are."""
     packets: Path | None = None
     """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
     what would go to the topic, and takes from there what the consumer wrote. A relative path is in

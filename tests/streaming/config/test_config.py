@@ -125,6 +125,17 @@ def test_an_agreement_sends_all_tables_unless_it_names_some(file: Path) -> None:
     assert sent == [{"t", "u"}, {"u"}]
 
 
+def test_a_pattern_chooses_tables_also_of_those_that_may_be_written(file: Path) -> None:
+    """Whoever has a table for each tenant does not list them, and forgets no new one."""
+    text = GOOD.replace('tables = ["u"]', 'tables = ["*u"]')
+    file.write_text(text.replace('name = "a"', 'name = "a"\nwrites = ["t*"]'), encoding="utf-8")
+
+    config = load(file)
+
+    assert config.tables_of(config.agreements[1]) == {"u"}
+    assert [config.writes_of(one) for one in config.replicas] == [{"t"}, {"u"}]
+
+
 def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:
     """One data set is what most have."""
     file.write_text(in_two_datasets(GOOD), encoding="utf-8")
