@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import uuid
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from streaming.jvm.session import session
 from tests.harness.examples import examples
 from tests.harness.hub_process import QUICK_JAVA
 from tests.harness.rights import WITH_RIGHTS
+from tests.harness.rotation import has_its_turn
 
 os.environ.pop("COLUMNS", None)  # xdist gives its processes 80; of a pipe no line is broken
 
@@ -43,8 +45,11 @@ SMALL_SPARK = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests by the services that they ask for, and by the folder that they are in."""
+    """Marks the tests by the services that they ask for, by their folder, and by the rotation."""
     for item in items:
+        if item.get_closest_marker("rotates"):
+            is_in_turn = has_its_turn(zlib.crc32(item.nodeid.encode()))
+            item.add_marker(pytest.mark.more if is_in_turn else pytest.mark.slow)
         if item.path.parent.name in MORE:
             item.add_marker(pytest.mark.more)
         fixtures = set(getattr(item, "fixturenames", ()))
