@@ -60,11 +60,17 @@ def settings_document(store: StateStore, version: int) -> str | None:
 
 def documents(root: StateRoot) -> list[str]:
     """Every configuration that was stored, the oldest first; none where there is no state yet."""
+    return [*stored_versions(root).values()]
+
+
+def stored_versions(root: StateRoot) -> dict[int, str]:
+    """Version -> the configuration as JSON, the oldest first; none where there is no state yet."""
     table = query.open_table(root, TableName.CONFIG)
     where = query.equals({"kind": "config"})
     columns = ["number", "document"]
     rows = query.select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
-    return [text for text in rows["document"].to_pylist() if text is not None]
+    found = zip(rows["number"].to_pylist(), rows["document"].to_pylist(), strict=True)
+    return {number: text for number, text in found if text is not None}
 
 
 def next_commands(store: StateStore, after: int) -> tuple[Command, ...]:

@@ -4,12 +4,16 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from streaming.cli.start.config import FieldDoc, fields
+from streaming.cli.start.config import FieldDoc, fields, meanings
 from streaming.config.config import ENV_PREFIX
+from streaming.config.holding import HoldsFrom
 from streaming.core.text.markdown import code, prose, table
 
 PLACE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
+_HOLDING = "\n".join(
+    f"- {code(name.lower())}: {prose(text)}." for name, text in meanings(HoldsFrom).items()
+)
 _HEAD = f"""\
 # Configuration
 
@@ -20,8 +24,12 @@ The configuration is one file of TOML, `hub.toml` in the current folder unless `
 Every value can be overridden from the environment as `{ENV_PREFIX}<SECTION>__<FIELD>`.
 A section with `[]` is a list: `[[replicas]]`.
 `deploy/hub.toml` is an example with every section.
+
+"Holds from" says from when on a changed field holds where a hub has run; `slackwater config diff` says it of a file:
+
+{_HOLDING}
 """
-_COLUMNS = ("field", "type", "default", "meaning")
+_COLUMNS = ("field", "type", "default", "holds from", "meaning")
 
 
 def page() -> str:
@@ -40,6 +48,7 @@ def _cells(one: FieldDoc) -> Iterator[str]:
     yield code(one.path.rpartition(".")[2])
     yield one.type
     yield "required" if one.default is None else code(one.default)
+    yield one.holds
     yield prose(one.meaning)
 
 

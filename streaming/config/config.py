@@ -136,14 +136,18 @@ class Config(BaseModel):
         sections = (self.s3, self.lineage, self.http)
         return (self.kafka.options, self.spark, *(section.options for section in sections))
 
-    def document(self) -> str:
-        """The configuration as canonical JSON, fields in their order here, secrets replaced."""
+    def shown(self) -> dict[str, Any]:
+        """The sections as JSON has them, fields in their order here, secrets replaced."""
         data = self.model_dump(mode="json")
         data["kafka"]["options"] = masked(self.kafka.options)
         for section in ("http", "lineage", "s3"):
             data[section] = masked_values(data[section])
         data["spark"] = all_masked(self.spark)
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        return data
+
+    def document(self) -> str:
+        """The configuration as canonical JSON, secrets replaced."""
+        return json.dumps(self.shown(), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_document(cls, text: str) -> "Config":

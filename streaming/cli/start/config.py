@@ -22,11 +22,13 @@ from connectors.database_kinds import KINDS
 from connectors.databases import kind_of
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
+from streaming.cli.start.config_changes import diff
 from streaming.config import functions
 from streaming.config.access import access_faults
 from streaming.config.config import Config
 from streaming.config.errors import section
 from streaming.config.history import config_history, history_faults
+from streaming.config.holding import HOLDS, HoldsFrom
 from streaming.config.packet_folders import packet_faults
 from streaming.config.sources.load import load, options_in
 from streaming.core.access.root import BucketRoot
@@ -36,6 +38,7 @@ from streaming.replay.sql.tables import HUB_NAMES
 from streaming.terminal.output import write_error, write_json, write_line, write_table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
+app.command()(diff)
 
 _OF_HUB = (
     "in `slackwater sql` the hub has a table of this name, which cannot be read together with this"
@@ -45,12 +48,16 @@ _OF_HUB = (
 
 @dataclass(frozen=True, slots=True)
 class FieldDoc:
-    """The description of a field of the configuration; `default` None: it is required."""
+    """The description of a field of the configuration; `default` None: it is required.
+
+    `holds`: from when on a change of it holds.
+    """
 
     path: str
     type: str
     default: str | None
     meaning: str
+    holds: HoldsFrom
 
 
 @app.command()
@@ -130,9 +137,10 @@ def schema(*, as_json: AsJson = False) -> None:
         write_json([asdict(field) for field in found])
         return
     rows = (
-        (f.path, f.type, "required" if f.default is None else f.default, f.meaning) for f in found
+        (f.path, f.type, "required" if f.default is None else f.default, f.holds, f.meaning)
+        for f in found
     )
-    write_table(("field", "type", "default", "meaning"), rows)
+    write_table(("field", "type", "default", "holds from", "meaning"), rows)
 
 
 def fields() -> Iterator[FieldDoc]:
@@ -175,7 +183,7 @@ def meanings(model: type) -> dict[str, str]:
 
 
 def _field(path: str, info: FieldInfo, meaning: str) -> FieldDoc:
-    return FieldDoc(path, _type_text(info.annotation), _default_text(info), meaning)
+    return FieldDoc(path, _type_text(info.annotation), _default_text(info), meaning, HOLDS[path])
 
 
 def _default_text(info: FieldInfo) -> str | None:

@@ -1,0 +1,143 @@
+"""Two configurations are compared value by value, entries of lists by their names."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.config.config import Config
+from streaming.config.difference import ConfigDifference, DifferenceKind, differences
+from streaming.config.holding import HoldsFrom
+
+ADDED, REMOVED, CHANGED = DifferenceKind.ADDED, DifferenceKind.REMOVED, DifferenceKind.CHANGED
+
+BEFORE: dict[str, Any] = {
+    "hub": {"state": "/state"},
+    "kafka": {
+        "bootstrap_servers": "localhost:9092",
+        "options": {"client.id": "hub", "sasl.password": "secret"},
+    },
+    "replicas": [{"name": "a", "rid": 1}, {"name": "b", "rid": 2}],
+    "tables": [
+        {"name": "t", "key": ["k"], "columns": {"k": "text", "v": "text"}},
+        {"name": "u", "key": ["k"], "columns": {"k": "text"}},
+    ],
+    "agreements": [
+        {"name": "to-a", "consumer": "a"},
+        {"name": "to-b", "consumer": "b", "tables": ["t"]},
+    ],
+    "spark": {"spark.master": "local[2]"},
+}
+
+
+def config(data: dict[str, Any]) -> Config:
+    """The configuration of these sections."""
+    return Config.model_validate(data)
+
+
+def changed(**sections: Any) -> Config:  # noqa: ANN401  # sections as TOML has them
+    """BEFORE with these sections merged into it, or put in place of a list."""
+    data = deepcopy(BEFORE)
+    for name, value in sections.items():
+        data[name] = {**data.get(name, {}), **value} if isinstance(value, dict) else value
+    return config(data)
+
+
+def test_the_same_file_differs_in_nothing() -> None:
+    """Also where its entries stand in another order."""
+    turned = {**BEFORE, **{name: BEFORE[name][::-1] for name in ("replicas", "tables")}}
+
+    assert differences(config(BEFORE), config(BEFORE)) == []
+    assert differences(config(BEFORE), config(turned)) == []
+
+
+TABLES, AGREEMENTS = BEFORE["tables"], BEFORE["agreements"]
+CASES = [
+    (
+        changed(hub={"trigger_ms": 500}),
+        ("hub.trigger_ms", CHANGED, 100, 500, HoldsFrom.RESTART, ""),
+    ),
+    (
+        changed(kafka={"options": {"client.id": "other", "sasl.password": "new"}}),
+        ("kafka.options.client.id", CHANGED, "hub", "other", HoldsFrom.FILE, ""),
+    ),
+    (
+        changed(kafka={"options": {"client.id": "hub"}}),
+        ("kafka.options.sasl.password", REMOVED, "***", None, HoldsFrom.FILE, ""),
+    ),
+    (
+        changed(spark={"spark.driver.memory": "2g"}),
+        ("spark.spark.driver.memory", ADDED, None, "***", HoldsFrom.RESTART, ""),
+    ),
+    (
+        changed(tables=[{**TABLES[0], "function": "MAX(v)"}, TABLES[1]]),
+        (
+            *("tables[t].function", CHANGED, "EPOCH", "MAX(v)", HoldsFrom.RESTART),
+            "decides what is judged from then on; what was judged stays as it is",
+        ),
+    ),
+    (
+        changed(tables=[{**TABLES[0], "columns": {"v": "text", "k": "text"}}, TABLES[1]]),
+        (
+            *("tables[t].columns", CHANGED, ["k", "v"], ["v", "k"], HoldsFrom.RESTART),
+            "start every agent with it",
+        ),
+    ),
+    (
+        changed(agreements=[AGREEMENTS[0], {**AGREEMENTS[1], "tables": ["u", "t"]}]),
+        (
+            *("agreements[to-b].tables", CHANGED, ["t"], ["u", "t"], HoldsFrom.RESTART),
+            (
+                "rows that table u has already are sent to b only by `slackwater resync to-b"
+                " --table u`"
+            ),
+        ),
+    ),
+    (
+        changed(agreements=[{**AGREEMENTS[0], "tables": ["u"]}, AGREEMENTS[1]]),
+        (
+            *("agreements[to-a].tables", CHANGED, ["*"], ["u"], HoldsFrom.RESTART),
+            "a keeps its rows of table t as they are",
+        ),
+    ),
+    (
+        changed(agreements=AGREEMENTS[:1]),
+        (
+            *("agreements[to-b]", REMOVED),
+            {"consumer": "b", "tables": ["t"], "packet_every_s": 10},
+            *(None, HoldsFrom.RESTART, "retired: b is sent nothing more by it"),
+        ),
+    ),
+    (
+        changed(replicas=[*BEFORE["replicas"], {"name": "c", "rid": 3}]),
+        (
+            *("replicas[c]", ADDED, None, {"rid": 3}, HoldsFrom.RESTART),
+            "its topic is created if it is missing, and read",
+        ),
+    ),
+    (
+        changed(replicas=[{**BEFORE["replicas"][0], "oid": "x"}, BEFORE["replicas"][1]]),
+        ("replicas[a].oid", ADDED, None, "x", HoldsFrom.COMMAND, ""),
+    ),
+]
+
+
+@pytest.mark.parametrize(("after", "expected"), CASES, ids=[case[1][0] for case in CASES])
+def test_a_change_is_one_difference(after: Config, expected: tuple[Any, ...]) -> None:
+    """With its path, both values, from when on it holds, and what it causes."""
+    assert differences(config(BEFORE), after) == [ConfigDifference(*expected)]
+
+
+VERSIONS = [config(BEFORE), *(after for after, _ in CASES)]
+
+
+@given(st.sampled_from(VERSIONS), st.sampled_from(VERSIONS))
+def test_what_one_direction_adds_the_other_removes(one: Config, other: Config) -> None:
+    """The same paths and values either way."""
+    there, back = differences(one, other), differences(other, one)
+
+    assert {(d.path, str(d.before), str(d.after)) for d in there} == {
+        (d.path, str(d.after), str(d.before)) for d in back
+    }
