@@ -328,6 +328,14 @@ class Reader:
         """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
 
+    def untaken_commands(self) -> list[str]:
+        """The names of the operator commands that the hub has not taken yet, oldest first."""
+        taken = self.commit.command_number if self.commit else 0
+        where = [*equals({"kind": "command"}), f"number > {taken}"]
+        table = self.table(TableName.CONFIG)
+        found = select(table, TableName.CONFIG, columns=["command"], where=where, order_by="number")
+        return [name for name in found["command"].to_pylist() if name is not None]
+
     def comparisons(self) -> list[dict[str, Any]]:
         """What rounds of a comparison found, or why they could not be, oldest first."""
         return self._config("comparison")

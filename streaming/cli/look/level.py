@@ -137,6 +137,8 @@ def _show(found: HubLevel) -> None:
         write_line(f"unpublished: {as_count(count, 'entry', 'entries')} of the journal of {name}")
     for name, count in found.waiting.items():
         write_line(f"waiting: {as_count(count, 'committed change')} of {name}, see `status`")
+    for name, count in found.ordered.items():
+        write_line(f"ordered: {as_count(count, 'command')} {name}, which no batch has taken yet")
     for name, state in found.stopped.items():
         write_line(f"stopped: {name}, {state}")
     for one in found.resyncs:

@@ -48,6 +48,23 @@ class CommandName(StrEnum):
     UNPIN = "unpin"
     """end that; the pin's name"""
 
+    @property
+    def may_change_rows(self) -> bool:
+        """Return whether a replica may lack something until it is carried out.
+
+        A resync is not among them: its consumer is known to lack rows (facts/consumers/resync.py).
+        """
+        return self in _OF_ROWS
+
+
+_OF_ROWS = frozenset(
+    {
+        *(CommandName.RELEASE, CommandName.DROP, CommandName.OVERRIDE, CommandName.RETRY),
+        *(CommandName.ABORT, CommandName.RECOVER, CommandName.RECOVER_HUB),
+        *(CommandName.CHEPOCH, CommandName.REPAIR, CommandName.PREFER),
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ResyncOrder:

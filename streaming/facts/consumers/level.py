@@ -51,8 +51,8 @@ class HubLevel:
     """Whether all consumers are level; ages in seconds, None before the first commit or poll.
 
     `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
-    `unheard` is not heard or may not be read. `unread`, `unpublished`, `waiting`, `stopped`,
-    `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
+    `unheard` is not heard or may not be read. `unread`, `unpublished`, `waiting`, `ordered`,
+    `stopped`, `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
     `unreplicated`: replica -> columns that stay in its database, which is no lack.
     `schema_differences`: those that matter, which is none either; nor is `other_rows`: consumer ->
     the last comparison of its rows, as old as it says. `unnamed`: replica -> reason -> its records
@@ -71,6 +71,7 @@ class HubLevel:
     unread: dict[str, int]
     unpublished: dict[str, int]
     waiting: dict[str, int]
+    ordered: dict[str, int]
     stopped: dict[str, str]
     resyncs: tuple[ConsumerResync, ...]
     differing: tuple[DivergentRow, ...]
@@ -87,9 +88,8 @@ class HubLevel:
     @property
     def only_reads(self) -> bool:
         """Return whether it would be level if the hub had read its topics to their ends."""
-        lacks = self.unpublished or self.stopped or self.differing or self.cannot_say
-        is_all = not (self.lags or lacks)
-        return bool(self.unread) and is_all
+        is_settled = not (self.unpublished or self.ordered or self.stopped or self.differing)
+        return bool(self.unread) and is_settled and not (self.lags or self.cannot_say)
 
 
 def hub_level(
@@ -143,6 +143,7 @@ def hub_level(
         unread=dict(open_.unread),
         unpublished=dict(open_.unpublished),
         waiting=dict(open_.waiting),
+        ordered=dict(open_.ordered),
         stopped=dict(open_.stopped),
         resyncs=consumer_resyncs(config, reader, now_s),
         differing=tuple(open_.differing),

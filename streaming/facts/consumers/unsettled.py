@@ -4,11 +4,13 @@ A consumer that has acknowledged all that the hub has is not level while somethi
 is not at the hub, is held back there, or stands otherwise in a database.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from checkpoints.reading.reader import NONE_OPEN, OpenChanges, Reader
 from streaming.config.config import Config
+from streaming.core.model.command import CommandName
 from streaming.core.state.replica_state import ReplicaState
 from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow
 from streaming.facts.consumers.lag import Lag
@@ -21,15 +23,17 @@ class Unsettled:
     `is_known`: the facts hold and every replica is heard; otherwise nobody knows what was written.
     `unread`: replica -> the records in its topic that the hub has not read. `unpublished`: replica
     -> what its agent last said it has not published; a snapshot counts as one. `waiting`: replica
-    -> its committed changes that the hub holds back. `stopped`: replica -> its state. `unnamed`:
-    the replicas with records that name no row: each may hold what nobody got, and says nothing of
-    the others.
+    -> its committed changes that the hub holds back. `ordered`: command -> how many of it, which
+    may change rows, no batch has taken yet. `stopped`: replica -> its state. `unnamed`: the
+    replicas with records that name no row: each may hold what nobody got, and says nothing of the
+    others.
     """
 
     is_known: bool
     unread: Mapping[str, int]
     unpublished: Mapping[str, int]
     waiting: Mapping[str, int]
+    ordered: Mapping[str, int]
     stopped: Mapping[str, str]
     differing: Sequence[DivergentRow]
     unnamed: Collection[str] = ()
@@ -54,7 +58,7 @@ class Unsettled:
     @property
     def _is_judged(self) -> bool:
         is_read = not (self.unread or self.unpublished)
-        return self.is_known and is_read and not (self.waiting or self.stopped)
+        return self.is_known and is_read and not (self.waiting or self.ordered or self.stopped)
 
 
 def unsettled(
@@ -78,10 +82,17 @@ def unsettled(
         unread=unread,
         unpublished={name: count for name, one in states.items() if (count := _unpublished(one))},
         waiting={name: count for name, count in counts.items() if count},
+        ordered=_ordered(reader),
         stopped={name: one.status_text for name, one in states.items() if one.is_stopped},
         differing=differing,
         unnamed=unnamed,
     )
+
+
+def _ordered(reader: Reader) -> dict[str, int]:
+    """Command -> how many of it no batch has taken, of those that may change rows."""
+    known = {name.value for name in CommandName if name.may_change_rows}
+    return dict(Counter(name for name in reader.untaken_commands() if name in known))
 
 
 def _unpublished(replica: ReplicaState) -> int:

@@ -12,6 +12,7 @@ from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
 from streaming.config.sources.load import load
 from streaming.core.access.root import BucketRoot, S3Access
+from streaming.core.model.command import CommandName
 from streaming.core.model.statuses import ReplicaStatus
 from streaming.core.state.replica_state import AgentEnd
 from streaming.facts.consumers.level import HubLevel, hub_level
@@ -82,6 +83,20 @@ def snapshot(state: WrittenState) -> None:
 def ended(state: WrittenState) -> None:
     """Nobody knows what is written at a."""
     commit(state, ended=AgentEnd(now_ms(), 0))
+
+
+def ordered(state: WrittenState) -> None:
+    """A row is sent again with the next batch; what was looked at changes none."""
+    commit(state)
+    for number, name in enumerate((CommandName.LEVEL, CommandName.REPAIR), start=1):
+        row = {
+            "number": number,
+            "kind": "command",
+            "command": name.value,
+            "argument": "",
+            "seen": 3,
+        }
+        state.append(TableName.CONFIG, row)
 
 
 def stale(state: WrittenState) -> None:
@@ -160,6 +175,7 @@ def test_all_are_level_if_nothing_keeps_them_back(config_file: Path, state: Writ
         (waiting, [False, False]),
         (unpublished, [False, False]),
         (snapshot, [False, False]),
+        (ordered, [False, False]),
         (stopped, [False, False]),
         (ended, [False, False]),
         (stale, [False, False]),
