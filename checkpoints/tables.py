@@ -394,6 +394,8 @@ EPOCHS = pa.schema(
         ("places", pa.list_(pa.struct([("agreement", pa.string()), *_PLACE]))),
         ("feeds", pa.list_(_FEED)),
         ("elsewhere", pa.list_(_ELSEWHERE)),
+        ("purge_batch", pa.int64()),
+        ("away_since", pa.map_(pa.string(), _TIME)),
     ]
 )
 

@@ -28,7 +28,7 @@ FLOW = (
 CORE = (
     *("model", "text", "access", "records", "tracking", "compare", "matrix", "conflict", "state"),
     "counts",
-    *("delivery", "intake", "batch", "schema", "replay"),
+    *("delivery", "intake", "retention", "batch", "schema", "replay"),
 )
 """The rooms of core; each may import those before it."""
 
@@ -96,12 +96,14 @@ MAY_IMPORT = {
     ),
     "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
+    "streaming/hub/purging.py": (*LEAF, "checkpoints"),
     **{
         f"streaming/hub/{name}.py": (
             *(*LEAF, "connectors", "checkpoints"),
             *("streaming.stages", "streaming.carriers", "streaming.operator"),
             *(
                 "streaming.hub.upkeep",
+                "streaming.hub.purging",
                 *(dotted(f"streaming/hub/{below}") for below in FLOW[:place]),
             ),
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from checkpoints.commit.elsewhere import elsewhere_of, elsewhere_rows, with_elsewhere
 from checkpoints.commit.feeds import feed_row, feeds_of, place_row, places_of
+from checkpoints.commit.purges import purge_in, purge_row, ruv_rows, ruvs_of
 from checkpoints.commit.resyncs import realign_row, realigned_range, resync_of, resync_row
 from checkpoints.format_number import FORMAT
 from checkpoints.times import ms_of, time_of
@@ -15,9 +16,10 @@ from streaming.core.matrix.packets import Place
 from streaming.core.model.command import Command
 from streaming.core.model.errors import StateError
 from streaming.core.model.row import Floor
-from streaming.core.model.ruv import NOTHING_KNOWN, Ruv, parse_ruv
+from streaming.core.model.ruv import NOTHING_KNOWN, parse_ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus, parse_status
 from streaming.core.model.truncation import Truncation
+from streaming.core.retention.purge import Purge
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session
@@ -53,7 +55,8 @@ class Plan:
     are those of what there is now. `pages`: those of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the batch before sent them. `writable`:
     those that are away because of that, and whose topics may be written again. `places`: agreement
-    whose consumer is sent packets -> up to where the batch reads that one's records.
+    whose consumer is sent packets -> up to where the batch reads that one's records. `purge`: what
+    it purges.
     """
 
     batch: int
@@ -69,6 +72,7 @@ class Plan:
     undelivered: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     places: Mapping[str, Place] = field(default_factory=dict)
+    purge: Purge | None = None
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -145,6 +149,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "undelivered": list(plan.undelivered),
         "writable": list(plan.writable),
         "places": [place_row(name, place) for name, place in plan.places.items()],
+        **purge_row(plan.purge),
     }
 
 
@@ -174,6 +179,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         tuple(row["undelivered"]),
         tuple(row["writable"]),
         places_of(row["places"] or ()),
+        purge_in(row),
     )
 
 
@@ -194,8 +200,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "offsets": list(checkpoint.offsets.items()),
         "topic_ids": list(checkpoint.topic_ids.items()),
         "recreated": list(checkpoint.recreated.items()),
-        "ruv": _ruv_rows(state.ruvs),
-        "purge_ruv": _ruv_rows(state.purge_ruvs),
+        "ruv": ruv_rows(state.ruvs),
+        "purge_ruv": ruv_rows(state.purge_ruvs),
         "purge_epoch": state.purge_epoch,
         "rows_epoch": checkpoint.rows_epoch,
         "replicas": [_replica_row(r) for r in state.replicas.values()],
@@ -210,6 +216,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "numbers": sorted(state.numbers.items()),
         "feeds": [feed_row(n, a.feed) for n, a in state.agreements.items() if a.feed is not None],
         "elsewhere": elsewhere_rows(state.replicas.values()),
+        "purge_batch": state.purge_batch,
+        "away_since": [(name, time_of(ms)) for name, ms in sorted(state.away_since.items())],
     }
 
 
@@ -234,6 +242,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         ranges=tuple(realigned_range(one) for one in row["ranges"]),
         truncations=dict(_truncation(one) for one in row["truncates"]),
         numbers=numbers_of(row),
+        purge_batch=row["purge_batch"] or 0,
+        away_since={name: ms_of(at) for name, at in row["away_since"] or ()},
     )
     return Checkpoint(
         state,
@@ -264,11 +274,6 @@ def _truncation(row: Mapping[str, Any]) -> tuple[str, Truncation]:
     return row["table"], Truncation(**fields)
 
 
-def ruvs_of(pairs: Iterable[tuple[str, list[str]]]) -> dict[str, Ruv]:
-    """Data set -> its RUV, as a commit row holds them."""
-    return {dataset: parse_ruv(lines) for dataset, lines in pairs}
-
-
 def numbers_of(row: Mapping[str, Any]) -> dict[int, int]:
     """The hub's own row of the matrix, rid -> number, as a commit row holds it.
 
@@ -277,10 +282,6 @@ def numbers_of(row: Mapping[str, Any]) -> dict[int, int]:
     if row["numbers"] is not None:
         return dict(row["numbers"])
     return {one["rid"]: one["opno"] for one in row["replicas"] or () if one["opno"]}
-
-
-def _ruv_rows(ruvs: Mapping[str, Ruv]) -> list[tuple[str, list[str]]]:
-    return [(dataset, ruv.text()) for dataset, ruv in sorted(ruvs.items())]
 
 
 def _count_rows(counts: Counts) -> list[tuple[str, int]]:

@@ -44,6 +44,10 @@ class FaultPoint(StrEnum):
     """everything is delivered, Spark has not recorded it yet"""
     AFTER_ROWS = "after_rows"
     """`rows` is brought up to date, `epochs` does not record it yet"""
+    BEFORE_PURGE = "before_purge"
+    """a purge is committed, nothing of it is deleted"""
+    AFTER_PURGE = "after_purge"
+    """everything is deleted that a purge names"""
 
 
 _DELIVERY_S = 0.5

@@ -114,9 +114,20 @@ class Ledger:
     def _append(self, row: Mapping[str, object], number: int) -> None:
         if self._number != number - 1:
             raise self._overtaken()
-        with self._overtaken_errors(number - 1):
-            append(self._table, rows_of(TableName.EPOCHS, [row]), KEY, number)
+        while not self._has_appended(row, number):
+            self._open()  # a purge deleted rows meanwhile, which Delta refuses too
+            if self._number != number - 1:
+                raise self._overtaken()
         self._number = number
+
+    def _has_appended(self, row: Mapping[str, object], number: int) -> bool:
+        """Append a row; False if Delta refuses, and `epochs` ends with the number before."""
+        try:
+            with self._overtaken_errors(number - 1):
+                append(self._table, rows_of(TableName.EPOCHS, [row]), KEY, number)
+        except CommitFailedError:
+            return False
+        return True
 
     @contextmanager
     def _overtaken_errors(self, number: int) -> Iterator[None]:
@@ -126,8 +137,6 @@ class Ledger:
         """
         try:
             yield
-        except CommitFailedError as error:
-            raise self._overtaken() from error
         except DeltaError as error:
             if self._newest_number() != number:
                 raise self._overtaken() from error

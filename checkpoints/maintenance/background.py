@@ -8,14 +8,16 @@ import math
 import time
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from checkpoints.maintenance.pins import keep_pinned
+from checkpoints.maintenance.pins import keep_pinned, pins
+from checkpoints.maintenance.purge import PurgedState, delete_purged
 from checkpoints.query import file_sizes
+from checkpoints.reading.purgeable import PurgeRequest, purgeable
 from checkpoints.root import open_delta, remove_file
 from checkpoints.rows import materialize
 from checkpoints.spark_errors import translated
@@ -23,6 +25,7 @@ from checkpoints.spark_threads import POOL, SparkThreads
 from checkpoints.store import FILES, KEPT_HOURS, StateStore
 from checkpoints.tables import TableName
 from streaming.core.access.root import StateRoot
+from streaming.core.retention.purge import Purge
 
 SMALL_BYTES = 5_000_000
 ROWS_BYTES = 64_000_000
@@ -88,6 +91,14 @@ class Maintenance:
         """Start to remove the files that no log of the last week names: it takes long."""
         return self._thread.start(self._vacuum)
 
+    def find_purge(self, asked: PurgeRequest) -> "Future[Purge | None]":
+        """Start to find what may be purged; None: nothing."""
+        return self._thread.start(lambda: self._find_purge(asked))
+
+    def purge(self, purged: PurgedState) -> "Future[None]":
+        """Start to delete what the purge of a committed state names."""
+        return self._thread.start(lambda: delete_purged(StateStore(self._store.root), purged))
+
     def close(self) -> None:
         """Cancel Spark's running jobs and end; the next start runs them again."""
         self._thread.close()
@@ -97,6 +108,12 @@ class Maintenance:
         while True:
             with suppress(CommitFailedError), translated():
                 return materialize(self._spark, self._store, after, to)
+
+    def _find_purge(self, asked: PurgeRequest) -> Purge | None:
+        """No further than the oldest pin."""
+        store = StateStore(self._store.root)
+        limit = min([asked.limit, *(one.hub_epoch for one in pins(store).values())])
+        return purgeable(store, replace(asked, limit=limit))
 
     def _maintain_all(self) -> None:
         """Maintain each table that had many commits, unless another process holds the lock."""

@@ -1,7 +1,6 @@
 """Pinned hub epochs: what OPTIMIZE and VACUUM of `rows` keep for them, and what that costs.
 
-The changelog is never purged yet, so `rows` alone can be gone. A purge must stop below the oldest
-pin as well.
+A purge of the other tables stops below the oldest pin too.
 """
 
 from checkpoints.commit.epochs import Checkpoint

@@ -1,17 +1,24 @@
 """Rows as they stood at a hub epoch: `rows` as it was then, and the changelog behind it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
 from checkpoints.commit.epochs import Checkpoint, checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
 from checkpoints.query import among, equals, select
 from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between
-from checkpoints.reading.past import PastStore, oldest_epoch
+from checkpoints.reading.past import (
+    PastStore,
+    oldest_epoch,
+    readable_version,
+    rows_version,
+)
 from checkpoints.store import StateStore
 from checkpoints.tables import ROWS, TableName
 from streaming.core.model.errors import QuestionError
@@ -66,9 +73,45 @@ def rows_as_of(
     return _standing(older, _written(store, table, store.rows_epoch, hub_epoch, keys))
 
 
-def rows_of_changelog(store: PastStore, table: str, hub_epoch: int) -> pa.Table:
-    """STANDING: the rows of a table as the changelog alone makes them, by key."""
-    return _standing(STANDING.empty_table(), _written(store, table, 0, hub_epoch, None))
+@dataclass(frozen=True, slots=True)
+class RowsBehindPurge:
+    """The rows from which the changelog goes on: none, or `rows` of the oldest state that is kept.
+
+    `epoch`: the hub epoch up to which they hold everything.
+    """
+
+    epoch: int = 0
+    rows: DeltaTable | None = None
+
+    def of(self, table: str) -> pa.Table:
+        """STANDING: those of one table."""
+        return select(
+            self.rows, TableName.ROWS, columns=STANDING.names, where=[*equals({"table": table})]
+        )
+
+    def tables(self) -> set[str]:
+        """The tables that have some."""
+        found = select(self.rows, TableName.ROWS, columns=["table"])["table"]
+        return set(pc.unique(found).to_pylist())
+
+
+def rows_behind_purge(store: PastStore, commit: Checkpoint) -> RowsBehindPurge | None:
+    """The rows as of the purge of a commit's state; None: that version of `rows` is gone."""
+    state = commit.state
+    if not state.purge_epoch:
+        return RowsBehindPurge()
+    oldest = commit_of(store, state.purge_batch)
+    wanted = None if oldest is None else rows_version(checkpoint_of(oldest))
+    found = None if wanted is None else readable_version(store.root, wanted.version)
+    return None if wanted is None or found is None else RowsBehindPurge(wanted.rows_epoch, found)
+
+
+def rows_of_changelog(
+    store: PastStore, table: str, behind: RowsBehindPurge, hub_epoch: int
+) -> pa.Table:
+    """STANDING: the rows of a table as the changelog makes them, by key."""
+    log = _written(store, table, behind.epoch, hub_epoch, None)
+    return _standing(behind.of(table), log)
 
 
 def _standing(older: pa.Table, log: pa.Table) -> pa.Table:

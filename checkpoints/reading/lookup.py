@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints import query
-from checkpoints.commit.epochs import COMMIT, ruvs_of
+from checkpoints.commit.epochs import COMMIT
+from checkpoints.commit.purges import ruvs_of
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.batch.sending import WHOLE, EpochMark

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from deltalake import DeltaTable
 
-from checkpoints.commit.epochs import Checkpoint, checkpoint_of, numbers_of, ruvs_of
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of, numbers_of
+from checkpoints.commit.purges import ruvs_of
 from checkpoints.query import records, select
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName

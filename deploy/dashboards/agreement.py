@@ -58,6 +58,12 @@ BOARD = Board(
                     unit=Unit.SECONDS,
                 ),
                 stat(
+                    "Kept for",
+                    "For how long what it lacks is kept for it while it is away; Inf: it is heard.",
+                    f"min(slackwater_agreement_hold_left_seconds{_OF})",
+                    unit=Unit.SECONDS,
+                ),
+                stat(
                     "Resync",
                     "The share of its rows that the resync under way has sent; 100%: none is.",
                     f"min(slackwater_resync_progress_ratio{_OF})",

@@ -11,6 +11,7 @@ from streaming.config.comparison import CompareConfig
 from streaming.config.named_tables import MARK, chosen
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
+from streaming.config.retention import RetentionConfig
 from streaming.config.sections import (
     AgreementConfig,
     FunctionsConfig,
@@ -52,6 +53,8 @@ class Config(BaseModel):
     """Conflict functions of your own: code that runs as the hub."""
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     """Bounds on memory, records and batches."""
+    retention: RetentionConfig = Field(default_factory=RetentionConfig)
+    """For how long the history is kept."""
     http: HttpConfig = Field(default_factory=HttpConfig)
     """What a hub serves over HTTP."""
     log: LogConfig = Field(default_factory=LogConfig)

@@ -37,6 +37,7 @@ _RESTART = {
         *("pending_changes", "open_transactions", "window_rows", "kept_image_bytes"),
         *("materialize_every_epochs", "materialize_every_s", "refused_again_ms", "reflections"),
     ),
+    "retention": ("keep_h", "max_away_h", "conflicts_h"),
     "http": ("port", "host", "certificate", "key", "client_ca", "names"),
     "log": ("format", "level"),
     "traces": ("endpoint",),

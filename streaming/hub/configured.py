@@ -9,6 +9,7 @@ from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.state.topology import Topology
 from streaming.hub.batch.settings import BatchSettings
+from streaming.hub.purging import RetentionTimes
 from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.publish import ChunkLimits
 
@@ -29,6 +30,7 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
         resync_page_rows=config.limits.resync_page_rows,
         resync_pages=config.limits.resync_pages,
         skew_s=config.limits.skew_s,
+        max_away_ms=config.retention.max_away_ms,
     )
 
 
@@ -50,6 +52,7 @@ def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
         updates_topics={config.updates_topic(a.name): a.name for a in config.agreements},
         writes=_writes(config),
         quarantine=config.limits.quarantine,
+        retention=_retention(config),
     )
 
 
@@ -57,6 +60,11 @@ def _bounds(limits: LimitsConfig) -> BatchBounds:
     """How much a batch takes at most."""
     whole_s, shared_s = limits.batch_ms / 1_000, limits.flood_ms / 1_000
     return BatchBounds(limits.offsets_per_batch, whole_s, shared_s)
+
+
+def _retention(config: Config) -> RetentionTimes:
+    keep_ms = config.retention.keep_ms(config.hub.replay_window_h)
+    return RetentionTimes(keep_ms, config.retention.conflicts_ms)
 
 
 def _writes(config: Config) -> dict[int, frozenset[str]]:

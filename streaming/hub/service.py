@@ -36,7 +36,7 @@ from streaming.core.model.errors import HubError, SourceError
 from streaming.facts.readiness import HubStage
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.lost_input import Read
-from streaming.hub.batch.pipeline import bring_rows_up, hold, process
+from streaming.hub.batch.pipeline import hold, process, tend
 from streaming.hub.batch.rest import NOTHING_HELD, read_once
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source, furthest, last_records, ranges
@@ -87,7 +87,8 @@ class Service:
         self.view = view or HubView(config)
         self.spark = spark
         self.source = Source(spark, config)
-        self.store = StateStore(config.hub.state, config.hub.replay_window_h)
+        rows_h = config.retention.rows_h(config.hub.replay_window_h)
+        self.store = StateStore(config.hub.state, rows_h)
         self.maintenance = Maintenance(spark, self.store)
         self.name = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
         root, workers = config.hub.state, config.limits.resync_workers
@@ -319,7 +320,7 @@ class Service:
                 if self.hub.waiting(self.shown, self.paused.rids):
                     self.shown = self._ends()
                 if not self._process(self.planned):
-                    bring_rows_up(self.hub, _now_ms())
+                    tend(self.hub, _now_ms())
                 self.report.tick(self.hub.state, self.hub.behind(self.poll.ends))
         finally:
             self.turn.release()

@@ -93,6 +93,14 @@ RESYNC_RATIO = Metric(
     _OF,
 )
 
+HOLD_LEFT = Metric(
+    "slackwater_agreement_hold_left_seconds",
+    "In how long what a consumer lacks that is away is kept no longer, so that it gets a full copy;"
+    " 0: so it is; +Inf: it is heard.",
+    "slackwater_agreement_hold_left_seconds < 86400",
+    _OF,
+)
+
 COMPARED_ROWS = Metric(
     "slackwater_compared_rows",
     "Rows that the last full round of `slackwater compare --continuous` compared with the hub's.",
@@ -117,6 +125,7 @@ AGREEMENTS = (
     *(AGREEMENT_STATE, AGREEMENT_LEVEL, LAG_SECONDS, LAG_EPOCHS, LAG_CHANGES),
     *(TIME_TO_LEVEL, ACKED, ORIGIN_LAG_SECONDS, ORIGIN_LAG_CHANGES),
     *(ORIGIN_COMPLETE_TO, ORIGIN_DELAY_WORST, RESYNC_ROWS, RESYNC_TABLES, RESYNC_RATIO),
+    HOLD_LEFT,
     *(COMPARED_ROWS, COMPARED_DIFFERING, COMPARED_AT),
 )
 """All of them."""

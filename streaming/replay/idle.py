@@ -26,7 +26,7 @@ def state_after_rest(
     before: HubState, rows: RecordedRows, plan: Plan, after: Checkpoint
 ) -> HubState | None:
     """The state behind a batch of heartbeats alone; None: it is to be decided."""
-    if plan.commands or plan.lost or plan.pages or _has_more(rows.tables):
+    if plan.commands or plan.lost or plan.pages or plan.purge or _has_more(rows.tables):
         return None
     events = rows.tables[TableName.EVENTS].to_pylist()
     if any(not _is_heartbeat(row) for row in events):

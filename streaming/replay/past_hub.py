@@ -111,6 +111,7 @@ class PastHub(Hub):
             hub_epoch=recorded.state.hub_epoch,
             agreements=recorded.state.agreements,
             to_send=recorded.state.to_send,
+            away_since=recorded.state.away_since,
         )
         self.ledger.last = replace(recorded, state=self.state)
         store = self.ledger.store
@@ -127,7 +128,7 @@ def hub_before(store: PastStore, commit: Checkpoint, config: ConfigThen) -> Past
     then = commit.state  # a start changes what is noted of sending, and this hub goes on
     state = replace(hub.state, agreements=then.agreements, to_send=then.to_send)
     kept = hub.ledger, hub.settings, hub.outlets
-    return PastHub(*kept, state, hub.window, hub.images, hub.upkeep, hub.resyncs)
+    return PastHub(*kept, state, hub.window, hub.images, hub.upkeep, hub.resyncs, hub.purging)
 
 
 _UNUSED: Any = None

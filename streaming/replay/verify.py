@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from checkpoints.commit.epochs import Checkpoint, checkpoint_of
 from checkpoints.commit.recorded import Read, commit_of
 from checkpoints.query import equals, select
-from checkpoints.reading.as_of import STANDING, rows_of_changelog
+from checkpoints.reading.as_of import STANDING, rows_behind_purge, rows_of_changelog
 from checkpoints.reading.past import PastStore, readable_version, rows_version
 from checkpoints.tables import TableName
 from streaming.core.counts.counter_keys import WITHOUT_VALUE, ReplicaKey
@@ -153,20 +153,20 @@ def _judged_twice(store: PastStore, span: Span) -> Iterator[Finding]:
 def _rows(store: PastStore, commit: Checkpoint, audit: Audit) -> Iterator[Finding]:
     """Where `rows`, as this commit names it, is not what the changelog makes of every row.
 
-    What is purged cannot be rebuilt, so a state of which something is purged is not looked at.
+    Where something is purged it makes them of `rows` as of the purge.
     """
-    version = rows_version(commit)
-    if version is None or not version.rows_epoch or commit.state.purge_epoch:
+    version, behind = rows_version(commit), rows_behind_purge(store, commit)
+    if version is None or not version.rows_epoch or behind is None:
         return
     table = readable_version(store.root, version.version)
     if table is None:
         return
-    names = store.read(TableName.CHANGELOG, columns=["table"])["table"]
-    for name in pc.unique(names).drop_null().to_pylist():
+    names = pc.unique(store.read(TableName.CHANGELOG, columns=["table"])["table"]).drop_null()
+    for name in sorted({*names.to_pylist(), *behind.tables()}):
         where = [*equals({"table": name}), f"hub_epoch <= {version.rows_epoch}"]
         rows = select(table, TableName.ROWS, columns=STANDING.names, where=where)
         recorded = _by_key(rows.filter(pc.is_valid(rows["image"])))
-        rebuilt = _by_key(rows_of_changelog(store, name, version.rows_epoch))
+        rebuilt = _by_key(rows_of_changelog(store, name, behind, version.rows_epoch))
         audit.rows += len(rebuilt)
         for key in sorted(recorded.keys() | rebuilt.keys()):
             mine, theirs = recorded.get(key), rebuilt.get(key)

@@ -12,6 +12,7 @@ from checkpoints.commit.epochs import Checkpoint, Plan, plan_of
 from checkpoints.commit.faults import FaultPoint, parse_fault
 from checkpoints.commit.protocol import BatchOutcome, Ledger, create_state, open_ledger, run
 from checkpoints.config import KEY, next_commands
+from checkpoints.root import open_delta
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
 from streaming.core.model.command import Command, CommandName
@@ -246,3 +247,15 @@ def test_a_ledger_reads_tables_that_hold_what_its_commit_names(tmp_path: Path) -
     open_ledger(late, "second")
 
     assert late.read(TableName.CHANGELOG).num_rows == 1
+
+
+def test_a_purge_beside_a_batch_overtakes_nobody(store: StateStore) -> None:
+    """Delta refuses what was read before rows were deleted, also where only a purge did that."""
+    ledger = open_ledger(store, "hub")
+    run(ledger, plan(1), lambda p: outcome(ledger, p), lambda _: None)
+    run(ledger, plan(2), lambda p: outcome(ledger, p), lambda _: None)
+
+    open_delta(store.root, TableName.EPOCHS).delete("batch > 0 AND batch < 2")
+    run(ledger, plan(3), lambda p: outcome(ledger, p), lambda _: None)
+
+    assert open_ledger(store, "next").last.state.batch == 3

@@ -66,6 +66,7 @@ SEEN = "slackwater_replica_last_seen_timestamp_seconds"
 AHEAD = "slackwater_replica_clock_ahead_seconds"
 FREE, DISK = "slackwater_state_free_bytes", "slackwater_state_disk_bytes"
 EPOCH, HORIZON = "slackwater_hub_epoch", "slackwater_purge_horizon_epoch"
+HOLD = "slackwater_agreement_hold_left_seconds"
 CHECKPOINT = "slackwater_delta_checkpoint_timestamp_seconds"
 VERSION = "slackwater_delta_table_version"
 ROWS = f'{HUB_LABELS},table="rows"'
@@ -234,6 +235,14 @@ CASES = [
         27 * 60,
         one(CHECKPOINT, ROWS, f"0x{DAYS}") | one(VERSION, ROWS, f"0+20x{DAYS}"),
         idle=one(CHECKPOINT, ROWS, f"0x{DAYS}") | one(VERSION, ROWS, f"9x{DAYS}"),
+    ),
+    *case(
+        "SlackwaterHoldEnds",
+        6,
+        one(HOLD, C, "86000-60x10"),
+        later=one(HOLD, C, "90000-60x10"),
+        back=one(HOLD, C, "86000 85940 +Inf +Inf +Inf +Inf +Inf +Inf"),
+        over=one(HOLD, C, "0x10"),
     ),
     *case(
         "SlackwaterPurgeBlocked",

@@ -32,6 +32,7 @@ from streaming.core.records.arrival import ControlOutcome
 from streaming.core.records.kept_bytes import KeptBytes
 from streaming.core.records.kinds import KIND_OF
 from streaming.core.records.record import Commit, Hello, ReceivedRecord
+from streaming.core.retention.purge import Purge
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.membership import adopted
 from streaming.core.state.topology import Subscription, Topology
@@ -180,6 +181,16 @@ class NeverDone:
     def start(self, work: object) -> "Future[None]":
         """Find what a consumer lacks, some day."""
         del work
+        return Future()
+
+    def find_purge(self, asked: object) -> "Future[Purge | None]":
+        """Find what may be purged, some day."""
+        del asked
+        return Future()
+
+    def purge(self, purged: object) -> "Future[None]":
+        """Purge it, some day."""
+        del purged
         return Future()
 
 

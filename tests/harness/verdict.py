@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from checkpoints import query
-from checkpoints.commit.epochs import ruvs_of
+from checkpoints.commit.purges import ruvs_of
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
 from streaming.core.model.csn import rid_of

@@ -49,6 +49,8 @@ from streaming.core.records.record import (
     Stopped,
     Update,
 )
+from streaming.core.retention.hold import purge_limit
+from streaming.core.retention.purge import ListPlace, Purge, purge_of, purged_lists, spared
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
@@ -136,7 +138,7 @@ class Plan:
     `writable`: those whose topics had, and may be written again.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`. `repairs`: the rows that he has sent again, by rid;
-    `preferred`: those of replicas that become changes of the hub.
+    `preferred`: those of replicas that become changes of the hub. `purge`: what it purges.
     """
 
     ends: Mapping[int, int]
@@ -158,6 +160,7 @@ class Plan:
     preferred: tuple[Preferred, ...] = ()
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rows_set: tuple[RowOrder, ...] = ()
+    purge: Purge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,7 @@ class PureHub:
     record that its topic still has. `refusing`: the consumers whose topics refuse what they are
     sent. `writes`: rid -> the tables that this replica may write, if not all.
     `writable`: the agreements away because of that whose topics it found to take it again.
+    `purges`: its next batch purges what nobody needs.
     `packets`: rid -> what was written for it; `places`: rid -> those of the records of its topic.
     """
 
@@ -223,6 +227,7 @@ class PureHub:
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
     undelivered: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    purges: bool = False
     kill: FaultPoint | None = None
     up: bool = True
     backup: dict[str, Any] = field(default_factory=dict)
@@ -308,6 +313,7 @@ class PureHub:
             or self.requested_releases
             or self.undelivered
             or self.writable
+            or self.purges
         )
         losses, due_pages = self.losses(ends), self._pages(pages)
         if has_input or has_command or losses or due_pages or self.wants_batch(now_ms):
@@ -328,11 +334,35 @@ class PureHub:
             topics, self.writable = (self.undelivered, self.writable), ()
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
             plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
-            plan = replace(plan, repairs=repairs, preferred=preferred)
+            plan = replace(plan, repairs=repairs, preferred=preferred, purge=self._purge(now_ms))
             self.run(replace(plan, writes=dict(self.writes)))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
         """No other hub reads its topics."""
+
+    def purge(self) -> None:
+        """Have its next batch purge all that nobody needs, however new it is."""
+        self.purges = True
+
+    def _purge(self, now_ms: int) -> Purge | None:
+        """What is purged if that was asked for; see checkpoints/reading/purgeable.py."""
+        asked, self.purges = self.purges, False
+        epoch = purge_limit(self.state, now_ms, self.topology.max_away_ms)
+        at = next((one.ruvs for one in reversed(self.marks) if one.hub_epoch <= epoch), None)
+        if not asked or at is None or epoch <= self.state.purge_epoch:
+            return None
+        lists = purged_lists(self.state, at)
+        below, above = dict[ListPlace, str](), dict[ListPlace, str]()
+        for hub_epoch, entry in self.by_epoch():
+            if isinstance(entry, Judged):
+                change = entry.arrived.change
+                place = self.topology.dataset_of(change.table), change.rid
+                one = lists.get(place)
+                if one is not None and hub_epoch <= epoch and change.csn < one.edge:
+                    below[place] = max(change.csn, below.get(place, ""))
+                elif one is not None and hub_epoch > epoch:
+                    above[place] = min(change.csn, above.get(place, change.csn))
+        return purge_of(self.state, epoch, self.state.batch, lists, below, above)
 
     def _pages(self, rids: Collection[int]) -> tuple[PlannedPage, ...]:
         """The next pages of the resyncs of these consumers that have one."""
@@ -629,6 +659,7 @@ class PureHub:
             behind,
             self._own_changes(plan),
             plan.rows_set,
+            plan.purge,
         )
 
     def _own_changes(self, plan: Plan) -> list[tuple[str | None, int | None, Arrived]]:
@@ -760,7 +791,8 @@ class PureHub:
             if hub_epoch > after and not isinstance(entry, RangeRefresh):
                 first.setdefault(row_of(entry), hub_epoch)
         new = Counter(first.values())
-        later = (mark for mark in self.marks if mark.hub_epoch > after)
+        oldest = max(after, self.state.purge_epoch)
+        later = (mark for mark in self.marks if mark.hub_epoch > oldest)
         return [replace(mark, entries=new[mark.hub_epoch]) for mark in later]
 
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
@@ -819,12 +851,22 @@ class PureHub:
 
     # -- tables -----------------------------------------------------------------------------
 
-    def by_epoch(self) -> list[tuple[int, LogEntry]]:
-        """Every committed entry in hub order, with its hub epoch."""
+    def everything(self) -> list[tuple[int, LogEntry]]:
+        """Every entry that ever was committed, in hub order, with its hub epoch."""
         return [(self.epochs[n], entry) for n in sorted(self.epochs) for entry in self.log[n]]
 
+    def by_epoch(self) -> list[tuple[int, LogEntry]]:
+        """Every committed entry that is not purged, in hub order, with its hub epoch."""
+        purged, csns = self.state.purge_epoch, {*spared(self.state)}
+        return [
+            (hub_epoch, entry)
+            for hub_epoch, entry in self.everything()
+            if hub_epoch > purged
+            or (isinstance(entry, Judged) and entry.arrived.change.csn in csns)
+        ]
+
     def entries(self) -> list[LogEntry]:
-        """Every committed entry in hub order."""
+        """Every committed entry that is not purged, in hub order."""
         return [entry for _, entry in self.by_epoch()]
 
     def offset(self, rid: int) -> int:
@@ -844,12 +886,12 @@ class PureHub:
         return {key: row.image for key, row in self.table.items() if row.exists and row.image}
 
     def changelog(self) -> Sequence[Judgement]:
-        """Every judged change in hub order."""
-        return [_judgement(h, e) for h, e in self.by_epoch() if isinstance(e, Judged)]
+        """Every judged change in hub order, purged or not."""
+        return [_judgement(h, e) for h, e in self.everything() if isinstance(e, Judged)]
 
     def conflicts(self) -> Sequence[Conflict]:
         """Every recorded loser."""
-        judged = (entry for entry in self.entries() if isinstance(entry, Judged))
+        judged = (entry for _, entry in self.everything() if isinstance(entry, Judged))
         return [_conflict(one) for one in judged if one.conflict]
 
     def lost_elsewhere(self) -> Collection[str | None]:

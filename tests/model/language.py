@@ -11,6 +11,7 @@ from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Item, RangeItem, Reason, Update
+from tests.model.hub import PureHub
 from tests.model.post import Post
 from tests.model.replica import Replica, name_of, row_of, value_of
 from tests.model.sentences import STEPS, Make, Story, StoryError, claim, sentence
@@ -520,6 +521,14 @@ def operator_retires(story: Story, replica: str) -> None:
 def marks_away(story: Story, replica: str) -> None:
     """As when it has acknowledged nothing in time; tracking starts at what it acknowledged."""
     story.world.hub.mark_away(story.replica(replica).rid)
+
+
+@sentence("the hub purges")
+def purges(story: Story) -> None:
+    """Its next batch purges all of the changelog that nobody needs, however new it is."""
+    hub = story.world.hub
+    assert isinstance(hub, PureHub), "a hub with tables purges by age"
+    hub.purge()
 
 
 @sentence("the topic of {replica} refuses what it is sent")

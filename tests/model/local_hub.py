@@ -94,7 +94,7 @@ class NoWorkBeside:
         """Start nothing."""
         return Future()
 
-    materialize = maintain = vacuum = start
+    materialize = maintain = vacuum = find_purge = purge = start
 
     def close(self) -> None:
         """There is nothing to end."""

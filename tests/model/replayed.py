@@ -34,7 +34,10 @@ class ReplayedHistory:
         """Decide a batch of these records by the plan of a recorded one."""
         then = recorded.before
         self.again.state = replace(
-            self.again.state, agreements=then.agreements, to_send=then.to_send
+            self.again.state,
+            agreements=then.agreements,
+            to_send=then.to_send,
+            away_since=then.away_since,
         )
         decision = self.again.decision_of(received, recorded.plan)
         self.again.log[decision.state.batch] = decision.entries

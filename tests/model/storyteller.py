@@ -125,6 +125,9 @@ JOINS = {**AWAY, **LOSES, **TELLS}
 PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 """The same with a hub whose state is put back from a backup, and an operator who recovers."""
 
+PURGES = {**PUTS_BACK, **REFUSES, **UNWRITABLE, **REUSES, "purge": 8, "pass_time": 3}
+"""The same with a hub that purges, and consumers that are away for too long."""
+
 FEEDS = {
     **AWAY,
     **LOSES,
@@ -709,6 +712,10 @@ class Storyteller:
             "resync",
         ):
             self.add_sentence(f"the hub marks {replica} away")
+
+    def purge(self, _: str, __: str, ___: int) -> None:
+        """What all have goes from the changelog, and what who is away too long lacks."""
+        self.add_sentence("the hub purges")
 
     def refuse_sent(self, replica: str, _: str, __: int) -> None:
         """A consumer's topic takes nothing for a while."""

@@ -30,6 +30,7 @@ from tests.model.storyteller import (
     LOSES,
     LOSES_INPUT,
     MOVES,
+    PURGES,
     PUTS_BACK,
     REFUSES,
     REORDERS,
@@ -235,6 +236,20 @@ def test_replicas_converge_though_they_move_between_two_hubs(plot: Plot) -> None
 @given(plots(PUTS_BACK, several=True))
 def test_replicas_converge_though_the_hub_is_restored(plot: Plot) -> None:
     """Also if a database or a consumer's position is older, or newer, than the hub's state."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(PURGES, several=True, unique=True))
+def test_replicas_converge_though_the_hub_purges(plot: Plot) -> None:
+    """Nothing goes that somebody lacks; who was away for too long gets a full copy."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots({**FEEDS, "purge": 6, "pass_time": 3}, several=True, by_packets=True))
+def test_replicas_converge_though_the_hub_purges_what_packets_bring_late(plot: Plot) -> None:
+    """A consumer of packets holds what it lacks from the beginning, until it is away too long."""
     hold(plot, AT_REST)
 
 

@@ -30,6 +30,8 @@ A page of a resync has one row and takes a round, so that each row may take one 
 """
 
 ROUND_S = 10
+MAX_AWAY_S = 15
+"""Longer than a round, shorter than two."""
 
 PACKET_EVERY_MS = 1
 """So a batch exports a packet whenever there is something to say."""
@@ -101,6 +103,7 @@ def topology(
         refused_again_ms=1,
         ack_timeout_ms=ack_timeout_ms,
         resync_page_rows=1,
+        max_away_ms=MAX_AWAY_S * 1_000,
     )
 
 

@@ -19,6 +19,7 @@ from streaming.core.model.command import ResyncOrder, RowOrder
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import ReceivedRecord
+from streaming.core.retention.purge import Purge
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import JudgingOrder, Topology
 from streaming.core.tracking.resync import ResyncPage
@@ -63,6 +64,7 @@ def decide(
     behind: Mapping[int, int] = MappingProxyType({}),
     own: Sequence[tuple[str | None, int | None, Arrived]] = (),
     rows_set: Sequence[RowOrder] = (),
+    purge: Purge | None = None,
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -79,7 +81,7 @@ def decide(
     changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
     the hub's changes, each with the CSN of the quarantined one that he released by it, or the rid
     of the replica that has the row so already.
-    `rows_set`: the rows of the matrix that he sets.
+    `rows_set`: the rows of the matrix that he sets. `purge`: what is purged.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -142,7 +144,7 @@ def decide(
         hub_epoch,
         entries,
         changed,
-        after(intake, hub_epoch, entries, topology, view, pages, tables),
+        after(intake, hub_epoch, entries, topology, view, pages, tables, purge),
     )
 
 
@@ -154,6 +156,7 @@ def after(
     view: SendingView,
     pages: Sequence[ResyncPage],
     tables: TablesAfter,
+    purge: Purge | None = None,
 ) -> HubState:
     """Return the state after a batch, from its entries."""
     has_items = {
@@ -172,7 +175,7 @@ def after(
     }
     conflicted = in_conflict(entries)
     count = len(entries)
-    return state_after(intake, hub_epoch, count, has_items, view, tables, conflicted, pages)
+    return state_after(intake, hub_epoch, count, has_items, view, tables, conflicted, pages, purge)
 
 
 def in_order(

@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.core.text.wording import as_age, as_count, as_duration
+from streaming.core.text.wording import as_age, as_bytes, as_count, as_duration
 from streaming.facts.health import (
     Problem,
     agreement_state,
@@ -16,7 +16,7 @@ from streaming.facts.health import (
     status_document,
 )
 from streaming.facts.status.conflict_counters import ConflictCounters
-from streaming.facts.status.hub import HubStatus, hub_status
+from streaming.facts.status.hub import HubStatus, KeptHistory, hub_status
 from streaming.facts.status.replicas import PendingSummary, ReplicaSummary
 from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import (
@@ -123,6 +123,12 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     for agreement in found.agreements:
         if agreement.resync is not None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
+        if agreement.hold_left_s:
+            left = as_duration(agreement.hold_left_s)
+            write_sentence(
+                f"{agreement.name}: what it lacks is kept for another {left}; behind that it gets a"
+                " full copy when it comes back"
+            )
         if agreement.packets is not None:
             write_sentence(f"{agreement.name}: {agreement.packets.text}")
         if agreement.comparison is not None:
@@ -153,9 +159,18 @@ def _head(found: HubStatus) -> list[tuple[str, object]]:
         ("pending", _open(found.pending) + _paused(found.replicas)),
         ("quarantine", f"{kept.kept} kept ({as_counts(kept.by_reason)})"),
         ("conflicts", f"{conflicts.total} ({as_counts(conflicts.by_kind)})\n{handling}"),
+        ("history", _history(found.history)),
         ("last batch", as_counts(found.counts)),
         ("totals", as_counts(found.totals)),
     ]
+
+
+def _history(found: KeptHistory) -> str:
+    """From where on it is kept, and how large the tables are, the largest first."""
+    begins = f"behind hub epoch {found.purge_epoch}" if found.purge_epoch else "from the beginning"
+    by_size = sorted(found.tables.items(), key=lambda one: -one[1].bytes)
+    sizes = (f"{name} {as_bytes(one.bytes)}" for name, one in by_size)
+    return "\n".join([f"kept {begins}", ", ".join(sizes)])
 
 
 def _open(pending: PendingSummary) -> str:

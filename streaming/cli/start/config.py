@@ -219,4 +219,10 @@ def _type_text(kind: Any) -> str:  # noqa: ANN401  # annotations have no common 
         return "a section"
     if issubclass(kind, Enum):
         return "one of " + ", ".join(member.value for member in kind)
-    return {str: "text", int: "integer", Path: "path", BucketRoot: "s3://bucket/prefix"}[kind]
+    return {
+        str: "text",
+        int: "integer",
+        float: "number",
+        Path: "path",
+        BucketRoot: "s3://bucket/prefix",
+    }[kind]

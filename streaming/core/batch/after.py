@@ -11,6 +11,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import largest_of
 from streaming.core.model.truncation import Truncation
+from streaming.core.retention.purge import Purge, with_retention
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
@@ -65,13 +66,14 @@ def state_after(
     tables: TablesAfter,
     conflicted: Collection[int] = (),
     pages: Sequence[ResyncPage] = (),
+    purge: Purge | None = None,
 ) -> HubState:
     """Return the state after a batch: positions, lists and what each agreement is sent.
 
     `entries`: how many changelog rows the batch has. `has_items`: agreement -> whether some of
     them are sent to its consumer; absent: nothing is sent to it. `tables`: what judging made of
     whole tables. `conflicted`: the replicas that wrote a change in conflict. `pages`: those of
-    resyncs that the batch sends.
+    resyncs that the batch sends. `purge`: what its plan says is purged.
     """
     previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
     own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
@@ -97,7 +99,10 @@ def state_after(
         name = scans.get(rid)
         if name is not None and topology.sees(rid, table):
             agreements[name] = agreements[name].rescanning(table, view.clock_ms)
-    agreements = {name: one.begun(hub_epoch) for name, one in agreements.items()}
+    agreements = {
+        name: one.below_purge(intake.state.purge_epoch, view.clock_ms).begun(hub_epoch)
+        for name, one in agreements.items()
+    }
     ranges = {name: _ranges(page) for name, page in sent_pages.items()}
     plans = {
         name: _plan(
@@ -112,7 +117,7 @@ def state_after(
     }
     intake.open.forget(ruvs.values())
     largest = largest_of(ruvs.values())
-    return replace(
+    after = replace(
         intake.state,
         batch=intake.state.batch + 1,
         hub_epoch=hub_epoch,
@@ -133,6 +138,7 @@ def state_after(
         truncations=tables.truncations,
         numbers=intake.numbers,
     )
+    return with_retention(intake.state, after, purge, view.clock_ms, topology.max_away_ms)
 
 
 def _plan(

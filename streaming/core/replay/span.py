@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from streaming.core.model.csn import named_csn
@@ -130,8 +130,18 @@ def _last_epoch(marks: Sequence[Mark], moment: Moment, epoch_of: EpochOf) -> int
         return _named(moment, epoch_of)
     earlier = [mark.hub_epoch for mark in marks if mark.at_ms <= moment.time_ms]
     if not earlier:
-        raise QuestionError(f"no batch was committed up to {moment.text}: the first one came later")
+        raise QuestionError(
+            f"there is no batch of {moment.text} or before: the oldest that is kept came later"
+            f"{_oldest(marks)}"
+        )
     return earlier[-1]
+
+
+def _oldest(marks: Sequence[Mark]) -> str:
+    if not marks:
+        return ""
+    at = datetime.fromtimestamp(marks[0].at_ms / 1000, UTC).isoformat(timespec="seconds")
+    return f", at {at}, with hub epoch {marks[0].hub_epoch}"
 
 
 def _named(moment: Moment, epoch_of: EpochOf) -> int:
@@ -140,7 +150,7 @@ def _named(moment: Moment, epoch_of: EpochOf) -> int:
     found = epoch_of(moment.csn or "")
     if found is None:
         raise QuestionError(
-            f"the changelog has no change {moment.csn}: it was not judged yet, or is in quarantine"
-            " (`slackwater explain` says more)"
+            f"the changelog has no change {moment.csn}: it was not judged yet, is in quarantine, or"
+            " is purged (`slackwater explain` says more)"
         )
     return found

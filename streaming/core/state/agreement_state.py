@@ -298,6 +298,17 @@ class AgreementState:
         marked = replace(self, scans=self.scans | {table}, resync=None)
         return marked.resyncing(self.acked, at_ms) if self.is_sent_to else marked
 
+    def below_purge(self, purge_epoch: int, at_ms: int) -> "AgreementState":
+        """The agreement when history up to this hub epoch is purged.
+
+        If its consumer lacks some of that, only a full copy brings it. That begins at once where it
+        is sent to.
+        """
+        if self.session is None or self.is_full or self.acked_covers >= purge_epoch:
+            return self
+        marked = replace(self, is_full=True, resync=None)
+        return marked.resyncing(marked.acked, at_ms) if marked.is_sent_to else marked
+
     def refused(self, table: str) -> "AgreementState":
         """The agreement when its consumer refused a row of a table at which that stops it."""
         return replace(self, status=AgreementStatus.REFUSED, detail=table)
@@ -322,10 +333,15 @@ class AgreementState:
         return replace(self, status=AgreementStatus.RETIRED, detail=detail)
 
     def revived(self) -> "AgreementState":
-        """The agreement when it is configured: one that was not goes on where it was."""
+        """The agreement when it is configured: one that was not goes on where it was.
+
+        One that lacks what only a resync brings begins that when its consumer is heard.
+        """
         if not self.is_retired or self.detail == FOR_GOOD:
             return self
         if self.detail:
             status, detail = parse_status(AgreementStatus, self.detail)
             return replace(self, status=status, detail=detail)
-        return self.resumed()
+        again = self.resumed()
+        waits = again.is_sent_to and again.lacks_resync
+        return again.away(AwayReason.SILENT, self.away_ms) if waits else again

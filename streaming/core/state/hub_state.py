@@ -26,6 +26,8 @@ class HubState:
     publishes; a hub that starts publishes it again. The tables of an agreement are configuration
     and stand in `Topology`, not here. `ranges`: the ranges of keys that were sent as a whole; each
     realigns its keys. `numbers`: the hub's own row of the matrix (core/matrix/rows.py).
+    `purge_batch`: the oldest batch that is kept. `away_since`: agreement -> since when its consumer
+    is not heard of, by the hub's clock; absent: it is heard.
     """
 
     generation: int
@@ -43,6 +45,8 @@ class HubState:
     ranges: tuple[RangeRealign, ...] = ()
     truncations: Truncations = field(default_factory=dict)
     numbers: Row = field(default_factory=dict)
+    purge_batch: int = 0
+    away_since: Mapping[str, int] = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

@@ -9,6 +9,9 @@ from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.records.record import RECORD_BYTES
 
+MAX_AWAY_MS = 168 * 3_600_000
+"""A week."""
+
 
 class JudgingOrder(StrEnum):
     """What the transactions of a batch are ordered by; inside, their changes are in CSN order."""
@@ -64,6 +67,7 @@ class Topology:
     resync_page_rows: int = 10_000
     resync_pages: int = 4
     skew_s: int = MAX_SKEW_S
+    max_away_ms: int = MAX_AWAY_MS
     order: JudgingOrder = JudgingOrder.LARGEST_CSN
     by_consumer: Mapping[int, Subscription] = field(init=False)
     served: Mapping[int, str] = field(init=False)

@@ -9,6 +9,7 @@ from checkpoints.query import equals, records
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import Verdict
+from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.foreign_json import loads
 from streaming.facts.history.conflicts import conflicts
@@ -75,7 +76,7 @@ def explain(reader: Reader, csn: str) -> Explanation:
     kept = reader.quarantine({"csn": csn})
     if judged is None:
         if not (waited or kept):
-            raise QuestionError(f"no table has a change {csn}: it has not reached the hub")
+            raise QuestionError(f"no table has a change {csn}: {_why_not(reader, csn)}")
         return Explanation(csn, None, waited, kept)
     found = {
         row["id"]: row
@@ -96,6 +97,15 @@ def explain(reader: Reader, csn: str) -> Explanation:
         list(_covered(reader, judged)),
         _repeats(reader, csn),
     )
+
+
+def _why_not(reader: Reader, csn: str) -> str:
+    state = reader.commit.state if reader.commit else None
+    purged = [] if state is None else [ruv.max_of(rid_of(csn)) for ruv in state.purge_ruvs.values()]
+    if state is None or not any(edge is not None and csn <= edge for edge in purged):
+        return "it has not reached the hub"
+    behind = state.purge_epoch
+    return f"it is purged, as everything is up to hub epoch {behind}"
 
 
 def _waited(reader: Reader, csn: str) -> list[Waited]:

@@ -7,6 +7,7 @@ from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.delivery.recovery_point import Delays
 from streaming.core.model.statuses import AgreementStatus, remedy_of
+from streaming.core.retention.hold import hold_left_ms
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
@@ -31,7 +32,8 @@ class AgreementSummary:
     `origins`: its lag by origin. `delays`: up to when it has everything of each origin. `level`:
     its consumer has everything that was written anywhere. `resync`: its consumer is away, or in
     resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the hub's;
-    `not_compared`: why they are not compared, although they should be.
+    `not_compared`: why they are not compared, although they should be. `hold_left_s`: of a consumer
+    that is away, in how long what it lacks is kept no longer, 0: it is not.
     """
 
     name: str
@@ -51,6 +53,7 @@ class AgreementSummary:
     packets: PacketSummary | None = None
     comparison: ConsumerComparison | None = None
     not_compared: str | None = None
+    hold_left_s: float | None = None
 
 
 def agreement_summaries(
@@ -91,6 +94,7 @@ def agreement_summaries(
                 packets=packet_summary(known, now_s),
                 comparison=consumer_comparison(recorded.compared, lag.agreement, now_s),
                 not_compared=silent.get(lag.agreement),
+                hold_left_s=_hold_left_s(config, hub, lag.agreement, now_s),
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))
@@ -100,6 +104,13 @@ def _remedy(known: AgreementState | None, resync: ConsumerResync | None) -> str 
     if known is None or known.status not in _ALONE or (resync and resync.is_ordered):
         return None
     return remedy_of(known.status, known.detail, agreement=known.name)
+
+
+def _hold_left_s(config: Config, hub: HubState | None, name: str, now_s: float) -> float | None:
+    if hub is None or name not in hub.agreements:
+        return None
+    left_ms = hold_left_ms(hub, name, round(now_s * 1_000), config.retention.max_away_ms)
+    return None if left_ms is None else left_ms / 1_000
 
 
 _ALONE = (AgreementStatus.REFUSED, AgreementStatus.CHANGE_TRACKING)

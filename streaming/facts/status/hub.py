@@ -11,6 +11,7 @@ from streaming.config.config import Config
 from streaming.core.counts.counter_keys import of_hub
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
+from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.consumers.ruvs import ruv_document
 from streaming.facts.consumers.unsettled import unread_records, unsettled
@@ -57,6 +58,26 @@ class ConflictSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class TableSize:
+    """The data files of a table's newest version."""
+
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHistory:
+    """What is purged: the changelog up to a hub epoch, the rest before a batch; 0: nothing is.
+
+    `tables`: table -> its data files and their bytes.
+    """
+
+    purge_epoch: int
+    purge_batch: int
+    tables: dict[str, TableSize]
+
+
+@dataclass(frozen=True, slots=True)
 class HubStatus:
     """The hub; ages in seconds, None where no batch is committed yet.
 
@@ -68,7 +89,7 @@ class HubStatus:
     replica -> the columns that stay in its database, as table.column. `schema_differences`: those
     that matter, between the schemas that the agents published. `process`: the one that wrote last.
     `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
-    packets -> what to do. `counts`: of the last batch; `totals`:
+    packets -> what to do. `history`: what is kept of it. `counts`: of the last batch; `totals`:
     since the state was made.
     """
 
@@ -99,6 +120,7 @@ class HubStatus:
     schema_differences: tuple[SchemaDifference, ...]
     conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
+    history: KeptHistory
     counts: dict[str, int]
     totals: dict[str, int]
 
@@ -169,6 +191,15 @@ def hub_status(
             sum(conflicts.values()), conflicts, conflict_counts(totals, names)
         ),
         counters=conflict_counters(totals, names_of(config)),
+        history=_history(state, recorded),
         counts=of_hub(counts),
         totals=of_hub(totals),
     )
+
+
+def _history(state: HubState | None, recorded: RecordedFacts) -> KeptHistory:
+    files = recorded.files.tables if recorded.files else {}
+    tables = {name.value: TableSize(one.files, one.bytes) for name, one in files.items()}
+    if state is None:
+        return KeptHistory(0, 0, tables)
+    return KeptHistory(state.purge_epoch, state.purge_batch, tables)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from checkpoints.maintenance.files import StateFiles, state_files
 from checkpoints.reading.reader import OpenChanges, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
@@ -38,7 +39,7 @@ class RecordedFacts:
     reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
     somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
     when they were read; None: they were not yet. `delays`: behind the commit. `compared`: the last
-    comparisons of each agreement's consumer with the hub.
+    comparisons of each agreement's consumer with the hub. `files`: those of the tables.
     """
 
     differed: int | None = None
@@ -56,6 +57,7 @@ class RecordedFacts:
     orders: Mapping[str, GivenOrder] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
     compared: RecordedRounds = field(default_factory=RecordedRounds)
+    files: StateFiles | None = None
 
     def is_known_of(self, reader: Reader) -> bool:
         """Return whether `differing` has each row that differs as of the reader's commit."""
@@ -91,6 +93,7 @@ def recorded_facts(
         orders=resync_orders(reader),
         delays=delays_in_table(config, reader, opened) if delays is None else delays,
         compared=recorded_rounds(reader),
+        files=state_files(reader),
     )
 
 

@@ -25,6 +25,7 @@ from streaming.core.state.topology import Subscription
 from streaming.hub.batch.delays import delays_at_start
 from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.purging import Purging
 from streaming.hub.resync.pages import Resyncs
 from streaming.hub.standby.window import StandbyWindow, read_window
 from streaming.hub.upkeep import Upkeep
@@ -55,6 +56,7 @@ class Hub:
     images: lookup.Images
     upkeep: Upkeep
     resyncs: Resyncs
+    purging: Purging
     looked: dict[str, int] = field(default_factory=dict)
     reconfigured: bool = False
     unread: frozenset[int] = frozenset()
@@ -135,6 +137,7 @@ class Hub:
             last.topic_ids,
             undelivered=tuple(sorted(self.undelivered)),
             writable=tuple(sorted(self.writable)),
+            purge=self.purging.planned(commands),
         )
         plan = plan.without(self.losses(topics))
         plan = replace(plan, places=self._places(plan.offsets_to))
@@ -179,7 +182,7 @@ class Hub:
         """Return whether the batch has something to do, send or record, whatever it reads."""
         if plan.commands or plan.lost or plan.pages or plan.undelivered or plan.writable:
             return True
-        if self.reconfigured:
+        if self.reconfigured or plan.purge is not None:
             return True
         if due(self.state.refusals, self.settings.topology, plan.at_ms):
             return True
@@ -278,6 +281,7 @@ def resume(
     images = lookup.Images(settings.kept_image_bytes)
     upkeep = Upkeep(ledger, outlets.maintenance, last.rows_epoch)
     resyncs = Resyncs(outlets.resyncs, settings.topology, settings.resync_workers)
-    found = Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs)
+    purging = Purging(ledger, outlets.maintenance)
+    found = Hub(ledger, settings, outlets, state, window, images, upkeep, resyncs, purging)
     found.delays = delays_at_start(store, settings.topology, ledger.last)
     return found

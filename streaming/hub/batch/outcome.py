@@ -57,7 +57,9 @@ def state_after(
     )
     has_items, entries = _has_items(outgoing, intake), outgoing.log.num_rows
     conflicted, tables = in_conflict(verdicts.judged.values()), verdicts.tables
-    return after.state_after(intake, hub_epoch, entries, has_items, view, tables, conflicted, pages)
+    return after.state_after(
+        intake, hub_epoch, entries, has_items, view, tables, conflicted, pages, plan.purge
+    )
 
 
 def resolve_refusals(

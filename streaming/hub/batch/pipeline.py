@@ -79,7 +79,8 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
             hub.window.truncate(table, truncation)
     hub.window.merge(hub.state.hub_epoch, decided.rows)
     hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
-    bring_rows_up(hub, plan.at_ms)
+    hub.purging.committed(plan.commands)
+    tend(hub, plan.at_ms)
     is_new_day = decided.checkpoint.at_ms // DAY_MS > before_ms // DAY_MS
     hub.upkeep.maintain(hub.state.batch, is_new_day=is_new_day)
     conflicts = decided.tables[TableName.CONFLICTS]
@@ -129,9 +130,10 @@ def _leaves_something(hub: Hub, decided: DecidedBatch) -> bool:
     return is_counted or is_stopped or not after.state.says_nothing_new(hub.state)
 
 
-def bring_rows_up(hub: Hub, now_ms: int) -> None:
-    """Start to materialize `rows` if that is due; an idle hub does so too, if `rows` lags."""
+def tend(hub: Hub, now_ms: int) -> None:
+    """Start to materialize `rows`, and to purge, if that is due; an idle hub does so too."""
     settings = hub.settings
+    hub.purging.follow(hub.state, settings.topology, settings.retention, now_ms)
     hub.upkeep.rows(hub.state, hub.window, settings.materialize_every, settings.window_rows, now_ms)
 
 

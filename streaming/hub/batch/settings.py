@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.records.quarantine_budget import DEFAULT_LIMITS, QuarantineLimits
 from streaming.core.state.topology import Topology
 from streaming.hub.batch.phases import BatchPhases
+from streaming.hub.purging import KEPT_A_WEEK, PurgeTasks, RetentionTimes
 from streaming.hub.resync.pages import ResyncSource
 from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
 from streaming.operator.release import Revalidate
@@ -29,7 +31,8 @@ class BatchSettings:
     of theirs are looked up. `updates_topics`: updates topic -> agreement.
     `is_carried_by_executors`: whether the records of a plan are. `publishes`: what a batch
     decides is sent; not so in a replay. `writes`: rid -> the tables that it may write, of those
-    that may not write all. `quarantine`: how much of a replica's records it keeps.
+    that may not write all. `quarantine`: how much of a replica's records it keeps. `retention`: for
+    how long history is kept.
     """
 
     topology: Topology
@@ -50,6 +53,7 @@ class BatchSettings:
     publishes: bool = True
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     quarantine: QuarantineLimits = DEFAULT_LIMITS
+    retention: RetentionTimes = KEPT_A_WEEK
 
     @property
     def all_topics(self) -> dict[str, int]:
@@ -80,6 +84,10 @@ class CommittedBatch:
     conflicts: pa.Table
 
 
+class BesideTasks(MaintenanceTasks, PurgeTasks, Protocol):
+    """The work on the tables beside the batches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effects:
     """Where a hub reaches out: topics, old input, and the work beside the batches.
@@ -97,7 +105,7 @@ class Effects:
     flush: Callable[[], frozenset[str]]
     originals: Originals
     revalidate: Revalidate
-    maintenance: MaintenanceTasks
+    maintenance: BesideTasks
     resyncs: ResyncSource
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False

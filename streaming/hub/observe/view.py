@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkpoints.commit.epochs import Checkpoint
-from checkpoints.maintenance.files import StateFiles, state_files
 from checkpoints.reading.reader import Reader, open_state
 from connectors.kafka.certificates import expiries
 from streaming.config.config import Config
@@ -56,7 +55,6 @@ class HubView:
     away_s: float | None = None
     away_why: str = ""
     paused: frozenset[int] = frozenset()
-    files: StateFiles | None = None
     certificates: Mapping[str, float] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
     epochs: EpochHistory = field(default_factory=EpochHistory)
@@ -136,7 +134,6 @@ class HubView:
                 self.epochs = self.epochs.preceded_by(epochs)
             self._knows_older = True
         self.recorded = recorded_facts(self.config, reader, epochs, self.hub.delays)
-        self.files = state_files(reader)
         self.certificates = expiries(self.config.kafka.options)
         return True
 
@@ -159,7 +156,7 @@ class HubView:
             rows_epoch=hub.upkeep.rows_epoch,
             hubs_seen=self.hubs_seen(),
             polled_s=None if status.polled_age_s is None else now_s - status.polled_age_s,
-            files=self.files,
+            files=self.recorded.files,
             purge_horizon=acknowledged_by_all(self.config, self._reader(checkpoint)),
             time_to_level_s=self._time_to_level_s(checkpoint.state),
             certificates=self.certificates,

@@ -1,0 +1,129 @@
+"""Deletes what a committed purge names: idempotent, so a hub that dies repeats it.
+
+Each table by its own rule. What the state behind `purge_batch` needs stays, and all behind that.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from checkpoints.commit.recorded import commit_of
+from checkpoints.query import literal
+from checkpoints.reading.purgeable import keeps_records, kept_keys
+from checkpoints.reading.reader import open_state
+from checkpoints.root import open_delta
+from checkpoints.store import FILES, StateStore
+from checkpoints.tables import TableName
+from checkpoints.times import time_of
+from streaming.core.model.command import CommandName
+from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.retention.purge import spared
+from streaming.core.state.hub_state import HubState
+
+_IDS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedState:
+    """A committed state whose purge is carried out; conflicts go that are older than this.
+
+    `edges`: what `purged_up_to` gives of it.
+    """
+
+    state: HubState
+    edges: Mapping[int, str]
+    conflicts_before_ms: int
+
+
+def delete_purged(store: StateStore, purged: PurgedState) -> None:
+    """Delete from every table what the purge of this state names.
+
+    From `epochs` first: who asks for something before is told the oldest that is there.
+    """
+    for name, condition in _conditions(store, purged):
+        _delete(open_delta(store.root, name), condition)
+
+
+def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableName, str]]:
+    """The rows that go, table by table."""
+    state = purged.state
+    batch = state.purge_batch
+    yield TableName.EPOCHS, f"batch > 0 AND batch < {batch}"
+    yield TableName.CHANGELOG, _changelog(store, state)
+    yield TableName.CONFLICTS, _conflicts(purged)
+    yield from ((TableName.QUARANTINE, one) for one in _quarantine(store, purged))
+    if pending := _pending(purged.edges):
+        yield TableName.PENDING, f"batch < {batch} AND ({pending})"
+    yield TableName.EVENTS, f"batch < {batch} AND kind NOT IN ('hello', 'schema')"
+    oldest = commit_of(store, batch)
+    if oldest is not None:
+        yield TableName.CONFIG, _config(oldest["command_number"])
+
+
+def _changelog(store: StateStore, state: HubState) -> str:
+    """Up to the purge epoch; of a row that a record in quarantine names all that was written."""
+    csns = spared(state)
+    gone = f"kind <> 'change' OR csn NOT IN ({_texts(csns)})" if csns else "true"
+    condition = f"hub_epoch <= {state.purge_epoch} AND ({gone})"
+    if keeps_records(store):
+        keys = _texts([ALL_KEYS, *kept_keys(store)])
+        condition += f" AND kind <> 'range' AND key NOT IN ({keys})"
+    return condition
+
+
+def _conflicts(purged: PurgedState) -> str:
+    """Those that are old, but no refusal that is open."""
+    is_open = _texts([one.id for of in purged.state.refusals.values() for one in of.values()])
+    kept = f"(kind <> 'refused' OR id NOT IN ({is_open}))" if is_open else "true"
+    batch, before = purged.state.purge_batch, _time(purged.conflicts_before_ms)
+    return f'batch < {batch} AND "at" < {before} AND {kept}'
+
+
+def _quarantine(store: StateStore, purged: PurgedState) -> Iterator[str]:
+    """Records that were released or dropped, once a repeat of them is purged by its CSN."""
+    reader = open_state(store.root)
+    known = " OR ".join(
+        f"(t.rid = {rid} AND t.csn <= {literal(edge)})" for rid, edge in purged.edges.items()
+    )
+    sql = f"""SELECT id FROM ({reader.latest_action}) WHERE action <> 'kept'
+        AND batch < {purged.state.purge_batch} AND id NOT IN (
+            SELECT id FROM t WHERE csn IS NOT NULL AND NOT ({known or "false"}))"""  # noqa: S608
+    ids = sorted({row["id"] for row in reader.query(TableName.QUARANTINE, sql)})
+    for first in range(0, len(ids), _IDS_AT_ONCE):
+        yield f"id IN ({_texts(ids[first : first + _IDS_AT_ONCE])})"
+
+
+def _pending(edges: Mapping[int, str]) -> str:
+    """What was open and is purged: nothing that is open now is as small."""
+    gone = (
+        f"(rid = {rid} AND coalesce(csn, prim_csn) <= {literal(edge)})"
+        for rid, edge in edges.items()
+    )
+    return " OR ".join(gone)
+
+
+def _config(number: int) -> str:
+    """Commands that the oldest batch knows as done; a pin stands until it is ended."""
+    kept = _texts([CommandName.PIN, CommandName.UNPIN])
+    return f"kind = 'command' AND number <= {number} AND command NOT IN ({kept})"
+
+
+def _delete(table: DeltaTable, condition: str) -> None:
+    """Delete these rows; again if another commit came between, as a compaction of another hub."""
+    while True:
+        try:
+            table.delete(condition, writer_properties=FILES)
+        except CommitFailedError:
+            table.update_incremental()
+        else:
+            return
+
+
+def _texts(values: Iterable[str]) -> str:
+    return ", ".join(literal(value) for value in values)
+
+
+def _time(at_ms: int) -> str:
+    return f"arrow_cast('{time_of(at_ms).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"

@@ -1,0 +1,242 @@
+"""What a purge finds and deletes, on real tables: nothing that is needed, and all that is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints.commit.epochs import Checkpoint, checkpoint_of, commit_row
+from checkpoints.commit.recorded import commit_of
+from checkpoints.maintenance.purge import PurgedState, delete_purged
+from checkpoints.reading.purgeable import PurgeRequest, purgeable
+from checkpoints.store import StateStore
+from checkpoints.tables import TableName
+from checkpoints.times import time_of
+from streaming.core.model.refusal import Refusal
+from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.retention.purge import purged, purged_up_to
+from streaming.core.state.hub_state import HubState
+from tests.checkpoints.written_state import START_S, WrittenState, change_row
+from tests.harness.builders import csn
+from tests.harness.examples import examples
+
+DATASETS = {"t": DEFAULT_DATASET, "u": "other"}
+START_MS = START_S * 1000
+
+
+@dataclass(slots=True)
+class Story:
+    """A state whose batches are given as the writes of each: (rid, table)."""
+
+    root: Path
+    batches: Sequence[Sequence[tuple[int, str]]]
+
+    def write(self) -> HubState:
+        """Write it, a batch a second; `rows` is always one hub epoch behind. The last state."""
+        state, number = WrittenState(self.root).create(), 0
+        ruvs = {name: Ruv("655d1c80000000010000") for name in DATASETS.values()}
+        log, epochs = list[dict[str, object]](), list[dict[str, object]]()
+        for batch, writes in enumerate(self.batches, 1):
+            for place, (rid, table) in enumerate(writes):
+                number += 1
+                text, dataset = csn(number, rid), DATASETS[table]
+                log.append(change_row(batch, batch, place, text, table))
+                ruvs[dataset] = ruvs[dataset].with_csn(text)
+            after = HubState(1, "655d1c80000000010000", batch, batch, dict(ruvs))
+            at_ms = START_MS + 1_000 * batch
+            last = Checkpoint(after, {}, {}, 1, rows_epoch=batch - 1, at_ms=at_ms)
+            epochs.append(commit_row(last, "host:1"))
+        state.append(TableName.CHANGELOG, *log)
+        state.append(TableName.EPOCHS, *epochs, number=2 * len(self.batches) + 1)
+        return self.state
+
+    @property
+    def state(self) -> HubState:
+        """The state behind the last batch."""
+        return self.commit.state
+
+    @property
+    def commit(self) -> Checkpoint:
+        """The last commit."""
+        row = commit_of(StateStore(self.root), len(self.batches))
+        assert row is not None
+        return checkpoint_of(row)
+
+    def csns(self) -> dict[tuple[str, int], list[str]]:
+        """(data set, rid) -> the CSNs that the changelog has, in order."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for row in StateStore(self.root).read(TableName.CHANGELOG).to_pylist():
+            place = DATASETS[row["table"]], row["rid"]
+            found.setdefault(place, []).append(row["csn"])
+        return {place: sorted(of) for place, of in found.items()}
+
+    def purge(self, state: HubState, limit: int, kept_s: int) -> HubState:
+        """The state once what is older than so many seconds is purged and deleted."""
+        before_ms = START_MS + 1_000 * (len(self.batches) - kept_s)
+        asked = PurgeRequest(state, limit, before_ms, DATASETS)
+        found = purgeable(StateStore(self.root), asked)
+        if found is None:
+            return state
+        after = purged(state, found)
+        for _ in range(2):  # a hub that dies repeats it
+            delete_purged(StateStore(self.root), PurgedState(after, purged_up_to(after), START_MS))
+        return after
+
+
+WRITES = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["t", "u"])), max_size=3)
+
+
+@examples(8, share=40)
+@given(st.lists(WRITES, min_size=3, max_size=8), st.lists(st.tuples(*[st.integers(0, 8)] * 2)))
+def test_a_purge_takes_what_its_ruv_says_and_leaves_the_rest(
+    batches: list[list[tuple[int, str]]], purges: list[tuple[int, int]]
+) -> None:
+    """The largest CSN stays; what is at or below the purge RUV is gone, nothing else."""
+    with TemporaryDirectory() as folder:
+        story = Story(Path(folder), batches)
+        state = story.write()
+        before = story.csns()
+        for limit, kept_s in purges[:3]:
+            last, state = state, story.purge(state, limit, kept_s)
+
+            assert state.purge_epoch >= last.purge_epoch
+            assert state.purge_batch >= last.purge_batch
+            left = story.csns()
+            assert left.keys() == before.keys()
+            for (dataset, rid), all_of in before.items():
+                edge = state.purge_ruv_of(dataset).max_of(rid) or ""
+                kept, ruv = left[dataset, rid], state.ruv_of(dataset)
+                assert kept == [one for one in all_of if one > edge]
+                assert (ruv.min_of(rid), ruv.max_of(rid)) == (kept[0], all_of[-1])
+
+
+def test_the_oldest_state_that_is_kept_has_all_that_it_needs(tmp_path: Path) -> None:
+    """Its commit, what `rows` did not hold then, and everything behind it."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    state = story.purge(story.write(), limit=7, kept_s=3)
+
+    store = StateStore(tmp_path)
+    log = store.read(TableName.CHANGELOG)["hub_epoch"].to_pylist()
+    commits = store.read(TableName.EPOCHS).filter(_is_commit(store))["batch"].to_pylist()
+
+    assert (state.purge_batch, state.purge_epoch) == (6, 5)
+    assert sorted(log) == [6, 7, 8, 9]
+    assert sorted(commits) == [6, 7, 8, 9]
+
+
+def _is_commit(store: StateStore) -> list[bool]:
+    return [kind == "commit" for kind in store.read(TableName.EPOCHS)["kind"].to_pylist()]
+
+
+def test_what_somebody_still_needs_stays_whatever_its_age(tmp_path: Path) -> None:
+    """A hold is a hub epoch: no state behind it goes."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+
+    state = story.purge(story.write(), limit=3, kept_s=0)
+
+    assert (state.purge_batch, state.purge_epoch) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "left"),
+    [
+        (
+            TableName.EVENTS,
+            [("a", {"kind": "hello"}), ("b", {"kind": "applied"}), ("c", {"kind": "schema"})],
+            ["a", "c"],
+        ),
+        (
+            TableName.CONFLICTS,
+            [
+                ("old", {"kind": "update_origin_change", "at": time_of(START_MS - 1)}),
+                ("new", {"kind": "update_origin_change", "at": time_of(START_MS)}),
+                ("undated", {"kind": "update_origin_change"}),
+            ],
+            ["new", "undated"],
+        ),
+        (
+            TableName.PENDING,
+            [
+                ("gone", {"action": "pending", "csn": csn(2), "rid": 1}),
+                ("ended", {"action": "ended", "prim_csn": csn(2), "rid": 1}),
+                ("larger", {"action": "pending", "csn": csn(8), "rid": 1}),
+                ("other", {"action": "pending", "csn": csn(2, 9), "rid": 9}),
+            ],
+            ["larger", "other"],
+        ),
+    ],
+)
+def test_each_table_is_purged_by_its_own_rule(
+    name: TableName, rows: list[tuple[str, dict[str, object]]], left: list[str], tmp_path: Path
+) -> None:
+    """Hellos and schemas are read later; what is open has no CSN that is purged."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    story.write()
+    told = {TableName.EVENTS: "topic", TableName.CONFLICTS: "id", TableName.PENDING: "session"}
+    mark = told[name]
+    WrittenState(tmp_path).append(name, *({mark: text, "batch": 1, **row} for text, row in rows))
+
+    story.purge(story.state, limit=7, kept_s=3)
+
+    found = StateStore(tmp_path).read(name)[mark].to_pylist()
+    assert sorted(found) == sorted(left)
+
+
+def test_a_refusal_that_is_open_stays(tmp_path: Path) -> None:
+    """The hub reads it when it starts."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    state = story.write()
+    rows = [
+        {"id": text, "kind": "refused", "batch": 1, "at": time_of(START_MS - 1)}
+        for text in ("r1-1", "r1-2")
+    ]
+    WrittenState(tmp_path).append(TableName.CONFLICTS, *rows)
+    refusal = Refusal("r1-1", 1, ("t", "k"), 1, csn(1), "check", "", 0, 0, 1, 0, 0)
+
+    story.purge(replace(state, refusals={1: {("t", "k"): refusal}}), limit=7, kept_s=3)
+
+    assert StateStore(tmp_path).read(TableName.CONFLICTS)["id"].to_pylist() == ["r1-1"]
+
+
+def test_a_record_in_quarantine_keeps_what_was_written_to_its_row(tmp_path: Path) -> None:
+    """That tells whether its origin has been set right; a decided one goes with its CSN."""
+    story = Story(tmp_path, [[(1, "t"), (2, "t")] for _ in range(9)])
+    state, made = story.write(), WrittenState(tmp_path)
+    key = StateStore(tmp_path).read(TableName.CHANGELOG)["key"].to_pylist()[0]
+    kept = {"batch": 1, "action": "kept", "reason": "type", "rid": 1, "table": "t"}
+    made.append(
+        TableName.QUARANTINE,
+        {**kept, "id": "1-1", "key": key, "csn": csn(50)},
+        {**kept, "id": "1-2", "key": "x", "csn": csn(1)},
+        {**kept, "id": "1-2", "key": "x", "csn": csn(1), "batch": 2, "action": "dropped"},
+        {**kept, "id": "1-3", "key": "x", "csn": csn(60)},
+        {**kept, "id": "1-3", "key": "x", "csn": csn(60), "batch": 2, "action": "dropped"},
+    )
+    rows = StateStore(tmp_path).read(TableName.CHANGELOG).to_pylist()
+
+    after = story.purge(state, limit=7, kept_s=3)
+
+    store = StateStore(tmp_path)
+    left = {row["csn"] for row in store.read(TableName.CHANGELOG).to_pylist()}
+    assert left == {r["csn"] for r in rows if r["key"] == key or r["hub_epoch"] > after.purge_epoch}
+    assert set(store.read(TableName.QUARANTINE)["id"].to_pylist()) == {"1-1", "1-3"}
+
+
+def test_commands_that_were_done_go_and_pins_stay(tmp_path: Path) -> None:
+    """A pin stands until it is ended."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    story.write()
+    names = ["level", "pin", "resync"]
+    rows = [{"number": 0, "kind": "command", "command": name} for name in names]
+    later = {"number": 5, "kind": "command", "command": "level"}
+    WrittenState(tmp_path).append(TableName.CONFIG, *rows, later)
+
+    story.purge(story.state, limit=7, kept_s=3)
+
+    found = StateStore(tmp_path).read(TableName.CONFIG)
+    assert sorted(found["command"].to_pylist()) == ["level", "pin"]

@@ -1,0 +1,122 @@
+"""When a hub looks for what it may purge, and when it deletes it."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from checkpoints.commit.epochs import Checkpoint
+from checkpoints.commit.faults import FaultPoint
+from checkpoints.commit.protocol import create_state, open_ledger
+from checkpoints.maintenance.purge import PurgedState
+from checkpoints.reading.purgeable import PurgeRequest
+from checkpoints.store import StateStore
+from streaming.core.model.command import Command, CommandName
+from streaming.core.retention.purge import Purge
+from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Topology
+from streaming.hub.purging import Purging, RetentionTimes
+
+DAY_MS = 86_400_000
+TIMES = RetentionTimes(DAY_MS, 2 * DAY_MS)
+STATE = HubState(1, "00000001000000000000", batch=9, hub_epoch=9)
+FOUND = Purge(4, 5, {}, {})
+PIN = Command(1, CommandName.PIN, "")
+
+
+@dataclass(slots=True)
+class WorkBeside:
+    """Work that is done when the test says so."""
+
+    finding: list[tuple[PurgeRequest, "Future[Purge | None]"]] = field(default_factory=list)
+    deleting: list[tuple[PurgedState, "Future[None]"]] = field(default_factory=list)
+
+    def find_purge(self, asked: PurgeRequest) -> "Future[Purge | None]":
+        """Note what is asked."""
+        self.finding.append((asked, Future()))
+        return self.finding[-1][1]
+
+    def purge(self, purged: PurgedState) -> "Future[None]":
+        """Note what is purged."""
+        self.deleting.append((purged, Future()))
+        return self.deleting[-1][1]
+
+
+Started = tuple[Purging, WorkBeside, list[FaultPoint]]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Started:
+    """A hub that has just started, its work, and the points that it came to."""
+    store, passed = StateStore(tmp_path / "state"), list[FaultPoint]()
+    create_state(store, Checkpoint(HubState(1, "00000001000000000000"), {}, {}, 1), "hub")
+    work = WorkBeside()
+    return Purging(open_ledger(store, "hub", passed.append), work), work, passed
+
+
+def follow(purging: Purging, state: HubState, now_ms: int) -> None:
+    """What a hub does behind each batch, and at rest."""
+    purging.follow(state, Topology({}, {}), TIMES, now_ms)
+
+
+def test_what_is_old_enough_is_looked_for_now_and_then(hub: Started) -> None:
+    """A look reads tables; it is worth a part of what is kept."""
+    purging, work, _ = hub
+
+    follow(purging, STATE, 10 * DAY_MS)
+    follow(purging, STATE, 10 * DAY_MS + 1)
+    work.finding[0][1].set_result(None)
+    follow(purging, STATE, 10 * DAY_MS + 2)
+    follow(purging, STATE, 10 * DAY_MS + DAY_MS // 24)
+
+    assert [one.before_ms for one, _ in work.finding] == [9 * DAY_MS, 9 * DAY_MS + DAY_MS // 24]
+    assert work.finding[0][0].limit == 9
+
+
+def test_a_plan_holds_what_was_found_until_it_is_committed(hub: Started) -> None:
+    """The next look says what is left."""
+    purging, work, _ = hub
+    follow(purging, STATE, DAY_MS)
+    work.finding[0][1].set_result(FOUND)
+    follow(purging, STATE, DAY_MS + 1)
+
+    planned = purging.planned(())
+    purging.committed(())
+
+    assert (planned, purging.planned(())) == (FOUND, None)
+
+
+@pytest.mark.parametrize("is_found", [False, True])
+def test_a_new_pin_comes_before_what_was_found_without_it(hub: Started, *, is_found: bool) -> None:
+    """The pin is taken by the next plan; what was looked for before it may be what it keeps."""
+    purging, work, _ = hub
+    follow(purging, STATE, DAY_MS)
+    if is_found:
+        work.finding[0][1].set_result(FOUND)
+        follow(purging, STATE, DAY_MS + 1)
+
+    with_pin = purging.planned((PIN,))
+    purging.committed((PIN,))
+    if not is_found:
+        work.finding[0][1].set_result(FOUND)
+    follow(purging, STATE, DAY_MS + 2)
+
+    assert (with_pin, purging.planned(())) == (None, None)
+
+
+def test_what_a_commit_says_is_deleted_once_and_by_each_hub_that_starts(hub: Started) -> None:
+    """A hub that dies in between leaves all of it, or a part."""
+    purging, work, passed = hub
+    purged = replace(STATE, purge_epoch=4, purge_batch=5)
+
+    follow(purging, purged, 10 * DAY_MS)
+    follow(purging, purged, 10 * DAY_MS)
+    before = [*passed]
+    work.deleting[0][1].set_result(None)
+    follow(purging, purged, 10 * DAY_MS)
+    follow(purging, purged, 10 * DAY_MS)
+
+    assert before == [FaultPoint.BEFORE_PURGE]
+    assert passed == [FaultPoint.BEFORE_PURGE, FaultPoint.AFTER_PURGE]
+    assert [one.conflicts_before_ms for one, _ in work.deleting] == [8 * DAY_MS]
