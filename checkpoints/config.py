@@ -76,10 +76,12 @@ def stored_versions(root: StateRoot) -> dict[int, str]:
 def next_commands(store: StateStore, after: int) -> tuple[Command, ...]:
     """What the next batch takes: the first commands above `after`, in order, COMMANDS_MAX at most.
 
-    Those that only a later version knows are left out.
+    Those that only a later version knows are left out. A batch ends with an `undo`: the next one
+    reads in the tables what it has written.
     """
-    found = _commands(store, ds.field("number") > after)
-    return tuple(found[:COMMANDS_MAX])
+    found = _commands(store, ds.field("number") > after)[:COMMANDS_MAX]
+    undo = next((n for n, one in enumerate(found, 1) if one.name is CommandName.UNDO), None)
+    return tuple(found[:undo])
 
 
 def commands_numbered(store: StateStore, numbers: Collection[int]) -> dict[int, Command]:

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 
 from checkpoints.commit.epochs import Checkpoint, checkpoint_of
 from checkpoints.commit.recorded import BatchMark, commit_of, judged_in, mark_at
-from checkpoints.query import among, equals, select
-from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between
+from checkpoints.query import among, equals, scan, select
+from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, KEYS_OF_A_QUERY, between
 from checkpoints.reading.past import (
     PastStore,
     oldest_epoch,
@@ -67,10 +67,20 @@ def rows_as_of(
 
     The store must have travelled there: `travel_to`.
     """
-    where = [*equals({"table": table}), *([] if keys is None else [among("key", keys)])]
-    rows, name = store.table(TableName.ROWS), TableName.ROWS
-    older = select(rows, name, columns=STANDING.names, where=where)  # it has deletion vectors
+    older = _materialized(store, table, keys)
     return _standing(older, _written(store, table, store.rows_epoch, hub_epoch, keys))
+
+
+def _materialized(store: PastStore, table: str, keys: Sequence[str] | None) -> pa.Table:
+    """STANDING: the rows of a table, or these of them, as `rows` has them."""
+    rows, where = store.table(TableName.ROWS), equals({"table": table})  # it has deletion vectors
+    if keys is not None and len(keys) > KEYS_OF_A_QUERY:
+        wanted = pa.array(keys, pa.string())
+        found = scan(rows, TableName.ROWS, columns=STANDING.names, where=where)
+        parts = [part.filter(pc.is_in(part["key"], wanted)) for part in found]
+        return pa.concat_tables([STANDING.empty_table(), *parts])
+    where += [] if keys is None else [among("key", keys)]
+    return select(rows, TableName.ROWS, columns=STANDING.names, where=where)
 
 
 @dataclass(frozen=True, slots=True)

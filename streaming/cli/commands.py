@@ -18,6 +18,9 @@ _SENTENCES = {
     "streaming.cli.repair.recover:recover": (
         "Give up the lost input of a replica, or go on from a state that was restored by hand."
     ),
+    "streaming.cli.repair.undo:undo": (
+        "Write rows of a table as they stood back, for everybody: first what that would do."
+    ),
     "streaming.cli.order.pause:resume": (
         "Send to an agreement again that stopped at a refused row: first what was refused."
     ),
@@ -141,7 +144,7 @@ PURPOSES = {
     "The installation": ("attach", "detach", "setup", "acls", "backup", "restore"),
     "Look": ("top", "compare", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
-    "Repair": ("quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
+    "Repair": ("undo", "quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

@@ -17,7 +17,7 @@ from streaming.core.model.command import (
 )
 from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
-from streaming.operator import prefer, release, resolve
+from streaming.operator import prefer, release, resolve, undo
 from streaming.operator.hub_changes import HubChangeWriter
 from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
 from streaming.operator.resolve import Resolved
@@ -54,11 +54,13 @@ def carry_out(
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
        brings a consumer what it lacks, `pause` sends it nothing more, `chepoch` sets from where it
        is sent to, `export` makes a packet of what it was not sent.
+    5. `undo` writes rows back as they stood, by the tables as the last batch left them.
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
     """
-    quarantined, conflicts, preferred = list[Command](), list[Command](), list[Command]()
+    quarantined, conflicts = list[Command](), list[Command]()
+    preferred, undone = list[Command](), list[Command]()
     nudged = False
     behind = {topics[topic]: n - 1 for topic, n in plan.offsets_from.items() if topic in topics}
     for command in plan.commands:
@@ -90,6 +92,8 @@ def carry_out(
                 orders.repair(intake, parse_row_repair(command.argument or ""), behind)
             case CommandName.PREFER:
                 preferred.append(command)
+            case CommandName.UNDO:
+                undone.append(command)
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
@@ -104,6 +108,9 @@ def carry_out(
     released = release.act(store, quarantined, writer, revalidate, originals, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
     intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
+    tables, upto = intake.topology.tables, intake.state.hub_epoch
+    if refused := undo.act(undone, store, tables, writer, upto):
+        intake.counts["refused_undos"] += refused
     return CommandEffects(released, resolved, nudged)
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from checkpoints.config import COMMANDS_MAX, next_commands
+from checkpoints.config import next_commands
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.model.command import Command
@@ -27,5 +27,5 @@ class CommandInbox:
         if version == self._version:
             return ()
         found = next_commands(self._store, number)
-        self._version = version if len(found) < COMMANDS_MAX else None
+        self._version = None if found else version  # there may be more than a batch takes
         return found

@@ -3,14 +3,8 @@
 from collections.abc import Iterable
 
 from streaming.core.model.change import Op
-from streaming.core.model.command import Command, parse_row_repair
+from streaming.core.model.command import Command, app_of, parse_row_repair
 from streaming.operator.hub_changes import HubChangeWriter
-
-APP = "compare: "
-"""What the changelog shows as the application, in front of who ordered it."""
-
-APP_CHARS = 100
-"""No name of an application is longer (docs/wire.md, change)."""
 
 
 def act(commands: Iterable[Command], author: HubChangeWriter) -> int:
@@ -26,7 +20,7 @@ def act(commands: Iterable[Command], author: HubChangeWriter) -> int:
             unknown += 1
             continue
         op = Op.DELETE if order.after is None else Op.UPDATE
-        app = f"{APP}{order.who}"[:APP_CHARS]
+        app = app_of("compare", order.who)
         images = order.after, order.before
         row, stands_at = (order.table, order.key), order.rid
         author.make(*row, op, *images, command.seen, stands_at=stands_at, app=app)

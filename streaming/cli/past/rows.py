@@ -122,7 +122,7 @@ def diff(
                 *columns,
             )
             for row in found[:limit]
-            for columns in _columns(
+            for columns in other_values(
                 row.before.image if row.before else {}, row.after.image if row.after else {}
             )
         ),
@@ -132,7 +132,8 @@ def diff(
     write_line(f"{shown} of {as_count(len(found), 'row')} of {epochs}")
 
 
-def _columns(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+def other_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The columns in which two images of a row differ, with both values."""
     names = dict.fromkeys([*before, *after])
     pairs = ((name, before.get(name), after.get(name)) for name in names)
     return [(name, one, other) for name, one, other in pairs if one != other]

@@ -324,8 +324,13 @@ class TransactionIntake:
             stands_at = rid_of(released)
         if stands_at is not None:
             self.standing[arrived.change.csn] = stands_at
-        self.eligible.append((arrived,))
-        self._pass(arrived, self._list_of(arrived.change))
+        self.take_own_transaction((arrived,))
+
+    def take_own_transaction(self, transaction: Transaction) -> None:
+        """Take changes that the hub itself makes and that go together; in CSN order, as above."""
+        self.eligible.append(transaction)
+        for arrived in transaction:
+            self._pass(arrived, self._list_of(arrived.change))
 
     def is_plain_from(
         self, rid: int, csn: str, opno: int | None, last_csn: str | None = None

@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from streaming.core.model.change import Op
+
 
 class CommandName(StrEnum):
     """The commands, each with what its argument names."""
@@ -43,6 +45,8 @@ class CommandName(StrEnum):
     """send the hub's row to a replica that has it otherwise; a RowRepair as text"""
     PREFER = "prefer"
     """let a replica's row stand for everybody, by a change of the hub; a RowRepair as text"""
+    UNDO = "undo"
+    """write rows as they stood back, by a transaction of the hub; an UndoOrder as text"""
     PIN = "pin"
     """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
     UNPIN = "unpin"
@@ -61,9 +65,18 @@ _OF_ROWS = frozenset(
     {
         *(CommandName.RELEASE, CommandName.DROP, CommandName.OVERRIDE, CommandName.RETRY),
         *(CommandName.ABORT, CommandName.RECOVER, CommandName.RECOVER_HUB),
-        *(CommandName.CHEPOCH, CommandName.REPAIR, CommandName.PREFER),
+        *(CommandName.CHEPOCH, CommandName.REPAIR, CommandName.PREFER, CommandName.UNDO),
     }
 )
+
+
+APP_CHARS = 100
+"""No name of an application is longer (docs/wire.md, change)."""
+
+
+def app_of(what: str, who: str) -> str:
+    """What the hub's changes name as their application when somebody ordered them."""
+    return f"{what}: {who}"[:APP_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +144,44 @@ class RowRepair:
 def parse_row_repair(text: str) -> RowRepair:
     """Parse the argument of a command that `RowRepair.text` made."""
     return RowRepair(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class UndoOrder:
+    """Which changes of a table are undone, and who orders it and why.
+
+    Those of the hub epochs above `to`, up to the epoch that the operator looked at: with `first`
+    and `last` of these hub epochs only, both included, of this author or application, of this
+    operation, of this transaction by its primary CSN, of rows with this key or for which `where`
+    holds, a predicate in SQL. `is_forced`: also rows that others have written since. `part`,
+    `parts`: of rows that are too many for one transaction, only this share of the keys.
+    """
+
+    table: str
+    to: int
+    who: str
+    why: str
+    first: int | None = None
+    last: int | None = None
+    rid: int | None = None
+    app: str | None = None
+    op: Op | None = None
+    transaction: str | None = None
+    key: str | None = None
+    where: str | None = None
+    is_forced: bool = False
+    part: int = 0
+    parts: int = 1
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps(asdict(self))
+
+
+def parse_undo_order(text: str) -> UndoOrder:
+    """Parse the argument of a command that `UndoOrder.text` made."""
+    fields = json.loads(text)
+    return UndoOrder(**fields | {"op": fields["op"] and Op(fields["op"])})
 
 
 @dataclass(frozen=True, slots=True)

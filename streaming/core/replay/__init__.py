@@ -1,1 +1,1 @@
-"""Judging the past again: what of a record is a fact, how two records differ, what rows follow."""
+"""The past: judged again, compared with what was recorded, and written back."""

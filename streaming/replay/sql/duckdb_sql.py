@@ -17,12 +17,13 @@ import pyarrow as pa
 from checkpoints.commit.recorded import BatchMark
 from checkpoints.query import equals, literal, open_table, quoted, scan
 from checkpoints.reading.past import PastStore
+from checkpoints.reading.sql_values import value_in_duckdb
 from checkpoints.reading.truncates import last_truncates
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.model.errors import QuestionError
-from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.table import Table
 from streaming.replay.sql.answer import SqlAnswer, answer_within
-from streaming.replay.sql.tables import HUB, NEVER, STANDING, TYPES, VIEWS
+from streaming.replay.sql.tables import HUB, NEVER, STANDING, VIEWS
 
 MEMORY = "1GB"
 """What a query may hold in memory; more of it is written to a scratch folder."""
@@ -36,8 +37,6 @@ ROWS_AT_ONCE = 100
 
 _SPARK = "--engine spark reads any amount"
 _SELECT = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-
-_TYPES = {**TYPES, ColumnType.TIMESTAMP: "timestamptz"}
 
 
 def query(
@@ -182,25 +181,13 @@ class _OpenTables:
             place=place,
         )
         columns = ", ".join(
-            f"{_value(table.name, name, kind)} AS {quoted(name)}"
+            f"{value_in_duckdb(table.name, name, kind)} AS {quoted(name)}"
             for name, kind in table.columns.items()
         )
         return (
             f"SELECT {columns}, author AS _author, hub_epoch AS _hub_epoch, csn AS _csn"  # noqa: S608
             f" FROM ({standing})"
         )
-
-
-def _value(table: str, column: str, kind: ColumnType) -> str:
-    """A column of an image in its type; a value that has no such form is named, and not null."""
-    pointer = "/" + column.replace("~", "~0").replace("/", "~1")
-    text, type_ = f"json_extract_string(image, {literal(pointer)})", _TYPES[kind]
-    if type_ == "string":
-        return text
-    what = literal(f"column {column} of {table}, row ")
-    wrong = f"error({what} || key || ': ' || {text} || {literal(f' is no {kind.value}')})"
-    typed = f"coalesce(TRY_CAST({text} AS {type_}), CAST({wrong} AS {type_}))"
-    return f"CASE WHEN {text} IS NULL THEN NULL ELSE {typed} END"
 
 
 def _first(reader: pa.RecordBatchReader, limit: int) -> list[tuple[Any, ...]]:

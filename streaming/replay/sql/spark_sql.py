@@ -11,13 +11,14 @@ from pyspark.sql.types import StringType, StructField, StructType
 from checkpoints.commit.recorded import BatchMark
 from checkpoints.query import open_table
 from checkpoints.reading.past import PastStore
+from checkpoints.reading.sql_values import TYPES
 from checkpoints.reading.truncates import last_truncates
 from checkpoints.rows import spark_literal
 from checkpoints.tables import TableName
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import Table
 from streaming.jvm.query_plan import check_query
-from streaming.replay.sql.tables import HUB, HUB_NAMES, NEVER, STANDING, TYPES, VIEWS
+from streaming.replay.sql.tables import HUB, HUB_NAMES, NEVER, STANDING, VIEWS
 
 
 def query(

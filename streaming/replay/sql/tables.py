@@ -4,7 +4,6 @@ Identifiers are in double quotes, which Spark has as backquotes: `spark_sql.in_s
 """
 
 from checkpoints.tables import TableName
-from streaming.core.model.table import ColumnType
 from streaming.core.model.truncation import Truncation
 
 HUB = "hub_"
@@ -26,18 +25,6 @@ VIEWS = {
 
 HUB_NAMES = frozenset({*(f"{HUB}{name}" for name in TableName), *VIEWS})
 """All that is the hub's."""
-
-TYPES = {
-    ColumnType.BOOL: "boolean",
-    ColumnType.INT32: "int",
-    ColumnType.INT64: "bigint",
-    ColumnType.FLOAT64: "double",
-    ColumnType.DECIMAL: "string",
-    ColumnType.TEXT: "string",
-    ColumnType.BYTES: "string",
-    ColumnType.TIMESTAMP: "timestamp",
-}
-"""The type of a column; a decimal and bytes stay the text that the wire has."""
 
 STANDING = """
 SELECT "key", author, hub_epoch, csn, image FROM (

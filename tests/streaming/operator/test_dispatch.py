@@ -8,11 +8,12 @@ from typing import Never
 import pytest
 
 from checkpoints.commit.epochs import Plan
+from checkpoints.config import next_commands
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op, RowKey
-from streaming.core.model.command import Command, CommandName, RowRepair
+from streaming.core.model.command import Command, CommandName, RowRepair, UndoOrder
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.quarantine_budget import KeptSum
@@ -264,3 +265,27 @@ def test_a_row_that_is_preferred_becomes_a_change_of_the_hub(
     assert arrived.mre == 4
     assert intake.standing == {made.csn: order.rid}
     assert intake.counts["unknown_repairs"] == 1
+
+
+def test_an_undo_of_what_is_not_there_any_more_writes_nothing(store: StateStore) -> None:
+    """The past that it names may end between the order and its batch; the hub goes on."""
+    order = UndoOrder("t", 99, "me", "too late")
+    commands = [
+        Command(n, CommandName.UNDO, one.text(), seen=4)
+        for n, one in enumerate((order, replace(order, table="not configured")))
+    ]
+
+    intake, _ = carried_out(store, *commands)
+
+    assert own_changes(intake) == []
+    assert intake.counts["refused_undos"] == 2
+
+
+def test_a_batch_ends_with_an_undo(written: WrittenState, store: StateStore) -> None:
+    """The next one reads in the tables what this one has written."""
+    for number, name in enumerate((CommandName.LEVEL, CommandName.UNDO, CommandName.LEVEL), 1):
+        row = {"number": number, "kind": "command", "command": name.value, "seen": 0}
+        written.append(TableName.CONFIG, row)
+
+    assert [one.number for one in next_commands(store, 0)] == [1, 2]
+    assert [one.number for one in next_commands(store, 2)] == [3]
