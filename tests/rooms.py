@@ -57,13 +57,14 @@ MAY_IMPORT = {
     "connectors/packets": ("streaming.core", "connectors.wire", "connectors.packets"),
     "checkpoints": (*LEAF, "checkpoints"),
     "streaming/stages": (*LEAF, "connectors", "checkpoints", "streaming.stages"),
+    "streaming/filters": ("streaming.core", "streaming.filters"),
     "streaming/carriers": (
         *(*LEAF, "connectors", "checkpoints"),
         *("streaming.stages", "streaming.carriers", "streaming.jvm.private"),
     ),
     "streaming/facts": (
         *("streaming.core", "streaming.config", "connectors", "checkpoints", "streaming.facts"),
-        *("streaming.stages.recipients", "streaming.stages.tracked"),
+        *("streaming.stages.filtered", "streaming.stages.recipients", "streaming.stages.tracked"),
     ),
     "streaming/terminal": (
         *("streaming.core", "streaming.facts.documents", "streaming.terminal"),

@@ -1,6 +1,6 @@
 """The hub's rows as one side of a comparison, as its last commit has them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import orjson
@@ -12,6 +12,7 @@ from streaming.config.config import Config
 from streaming.core.compare.digest import hash_of
 from streaming.core.compare.row_text import Image, quick_text, row_text
 from streaming.core.compare.side import ComparedTable, OpenTable, RowsInMemory
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import Table
 from streaming.facts.history.past_rows import past
 
@@ -20,27 +21,43 @@ BATCH_ROWS = 10_000
 
 
 @contextmanager
-def compared(config: Config) -> Iterator[OpenTable]:
-    """What opens the tables of the hub for a comparison; StateError: no hub has run yet."""
+def compared(config: Config, shown: Mapping[str, RowFilter]) -> Iterator[OpenTable]:
+    """What opens the tables of the hub for a comparison; StateError: no hub has run yet.
+
+    `shown`: table -> which of its rows are compared; absent: all.
+    """
     with past(config):
-        yield lambda table: _opened(config, table)
+        yield lambda table: _opened(config, table, shown.get(table.name))
 
 
-def _opened(config: Config, table: Table) -> ComparedTable:
+def _opened(config: Config, table: Table, shown: RowFilter | None) -> ComparedTable:
     text, quick = row_text(table), quick_text(table)
     rows = (
         (key, hash_of(quick(image.encode()) or text(orjson.loads(image)).encode()))
-        for part in _rows(config, table, None).select(["key", "image"]).to_batches(BATCH_ROWS)
+        for part in _parts(config, table, shown)
         for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
     )
-    return RowsInMemory(table, rows, lambda keys: images_of(config, table, keys))
+    return RowsInMemory(table, rows, lambda keys: images_of(config, table, keys, shown))
 
 
-def images_of(config: Config, table: Table, keys: Collection[str]) -> dict[str, Image]:
-    """The hub's rows of these keys, as the last commit has them."""
+def images_of(
+    config: Config, table: Table, keys: Collection[str], shown: RowFilter | None = None
+) -> dict[str, Image]:
+    """The hub's rows of these keys, as the last commit has them; of a filter what it shows."""
     found = _rows(config, table, list(keys)) if keys else None
-    rows = found.to_pylist() if found else []
+    rows = _shown(found, shown).to_pylist() if found else []
     return {row["key"]: orjson.loads(row["image"]) for row in rows}
+
+
+def _parts(config: Config, table: Table, shown: RowFilter | None) -> Iterator[pa.RecordBatch]:
+    """The rows that are compared, key and image, so many at a time."""
+    rows = _rows(config, table, None).select(["key", "image"])
+    for part in rows.to_batches(BATCH_ROWS):
+        yield from _shown(pa.Table.from_batches([part]), shown).to_batches()
+
+
+def _shown(rows: pa.Table, shown: RowFilter | None) -> pa.Table:
+    return rows if shown is None else rows.filter(pa.array(shown.shown(rows["image"].to_pylist())))
 
 
 def _rows(config: Config, table: Table, keys: list[str] | None) -> pa.Table:

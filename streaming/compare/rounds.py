@@ -150,9 +150,10 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
     waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
     pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
+    of_hub = side_named(config, HUB, {})
     with (
-        opened_side(config, side_named(config, HUB, {}), one.load) as hub,
-        opened_side(config, side, one.load) as replica,
+        opened_side(config, of_hub, one.load, side) as hub,
+        opened_side(config, side, one.load, of_hub) as replica,
     ):
         found = compared_tables(tables, hub, replica, waiting, parts=pace.parts)
     result = ComparedRound(

@@ -1,8 +1,8 @@
 """Who is compared: the hub, a replica by its name, or a database by its DSN."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from connectors.agent.contract import StoreError
 from connectors.agent.settings import DatabaseAddress
@@ -11,6 +11,7 @@ from streaming.compare.repair import RepairSide
 from streaming.config.config import Config
 from streaming.core.compare.side import OpenTable
 from streaming.core.model.errors import ConfigError, QuestionError, StateError
+from streaming.core.model.row_filter import RowFilter
 
 HUB = "hub"
 """What names the hub's rows."""
@@ -20,13 +21,14 @@ HUB = "hub"
 class ComparedSide:
     """A side with its tables; `replica`: its name in the configuration, None: it is none.
 
-    `address`: of its database; None: it is the hub.
+    `address`: of its database; None: it is the hub. `rows`: which rows of a table it is shown.
     """
 
     name: str
     replica: str | None
     tables: frozenset[str]
     address: DatabaseAddress | None = None
+    rows: Mapping[str, RowFilter] = field(default_factory=dict)
 
 
 def side_named(config: Config, text: str, databases: Mapping[str, str]) -> ComparedSide:
@@ -50,7 +52,7 @@ def side_named(config: Config, text: str, databases: Mapping[str, str]) -> Compa
             f"{databases[text]} is the database of {found.replica}, not of {text}: correct"
             " --database"
         )
-    return ComparedSide(text, text, tables_of(config, text), found.address)
+    return ComparedSide(text, text, tables_of(config, text), found.address, _rows_of(config, text))
 
 
 def _of_database(config: Config, address: DatabaseAddress, text: str) -> ComparedSide:
@@ -63,14 +65,32 @@ def _of_database(config: Config, address: DatabaseAddress, text: str) -> Compare
     except (StateError, StoreError):
         rid = 0
     name = next((one.name for one in config.replicas if one.rid == rid), None)
-    tables = frozenset(config.table_map()) if name is None else tables_of(config, name)
-    return ComparedSide(name or text, name, tables, address)
+    if name is None:
+        return ComparedSide(text, None, frozenset(config.table_map()), address)
+    return ComparedSide(name, name, tables_of(config, name), address, _rows_of(config, name))
 
 
 def tables_of(config: Config, replica: str) -> frozenset[str]:
     """The tables that a replica is sent; without an agreement those that it may write."""
     own = [one for one in config.agreements if one.consumer == replica]
     return config.tables_of(own[0]) if own else config.writes_of(config.replica(replica))
+
+
+def _rows_of(config: Config, replica: str) -> Mapping[str, RowFilter]:
+    own = [one for one in config.agreements if one.consumer == replica]
+    return config.row_filters(own[0]) if own else {}
+
+
+def check_filters(one: ComparedSide, other: ComparedSide, tables: Iterable[str]) -> None:
+    """QuestionError: two databases are shown different rows of one of these tables."""
+    if one.address is None or other.address is None:
+        return
+    for table in tables:
+        if one.rows.get(table) != other.rows.get(table):
+            raise QuestionError(
+                f"{one.name} and {other.name} are shown different rows of table {table}: compare"
+                " each of them with the hub"
+            )
 
 
 def databases_named(texts: list[str]) -> dict[str, str]:
@@ -96,12 +116,17 @@ def repair_side(config: Config, side: ComparedSide) -> RepairSide:
 
 
 @contextmanager
-def opened_side(config: Config, side: ComparedSide, load: str | None) -> Iterator[OpenTable]:
-    """What opens the tables of a side; StateError: it cannot be read."""
+def opened_side(
+    config: Config, side: ComparedSide, load: str | None, other: ComparedSide
+) -> Iterator[OpenTable]:
+    """What opens the tables of a side; StateError: it cannot be read.
+
+    `other`: the other side; of the hub only what that is shown is compared.
+    """
     if side.address is None:
         from streaming.compare import hub_rows  # noqa: PLC0415  # it imports Spark
 
-        with hub_rows.compared(config) as tables:
+        with hub_rows.compared(config, other.rows) as tables:
             yield tables
         return
     with kind_of(side.address.scheme).compared(side.address.place, load) as tables:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from streaming.config.comparison import CompareConfig
-from streaming.config.named_tables import MARK, chosen
+from streaming.config.named_tables import MARK, chosen, filter_texts
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.retention import RetentionConfig
@@ -27,6 +27,7 @@ from streaming.config.sections import (
     TracesConfig,
 )
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import Table
 from streaming.core.state.topology import Subscription
 
@@ -75,6 +76,12 @@ class Config(BaseModel):
             problems(self.model_dump(include={"hub", "replicas", "tables", "agreements"}))
         ):
             raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
+        for index, agreement in enumerate(self.agreements):
+            try:
+                self.row_filters(agreement)
+            except ConfigError as error:
+                text = f"agreements[{index}].rows: {error}"
+                raise PydanticCustomError("parts", "{text}", {"text": text}) from None
         return self
 
     def table_map(self) -> dict[str, Table]:
@@ -97,7 +104,19 @@ class Config(BaseModel):
         """What core needs of an agreement."""
         rid = self.replica(agreement.consumer).rid
         tables, every_ms = self.tables_of(agreement), agreement.packet_every_ms
-        return Subscription(agreement.name, rid, tables, every_ms)
+        return Subscription(agreement.name, rid, tables, every_ms, self.row_filters(agreement))
+
+    def row_filters(self, agreement: AgreementConfig) -> dict[str, RowFilter]:
+        """Table -> which of its rows this agreement sends; ConfigError: one says no condition."""
+        if not agreement.rows:
+            return {}
+        from streaming.filters.row_predicate import RowPredicate  # noqa: PLC0415  # it takes a second
+
+        tables = self.table_map()
+        return {
+            name: RowPredicate(text, tables[name])
+            for name, text in filter_texts(agreement.rows, self.tables_of(agreement)).items()
+        }
 
     def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
         """The names of the tables that this replica may write."""

@@ -87,7 +87,9 @@ def _brief(entry: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """An entry without its name and without what it does not set."""
     if entry is None:
         return None
-    return {name: value for name, value in entry.items() if name != "name" and value is not None}
+    return {
+        name: value for name, value in entry.items() if name != "name" and value not in (None, {})
+    }
 
 
 def _of_options(

@@ -54,6 +54,7 @@ _OTHERS = {
     "replicas[].host": HoldsFrom.COMMAND,
     "replicas[].rid": HoldsFrom.NEVER,
     "tables[].key": HoldsFrom.NEVER,
+    "agreements[].rows": HoldsFrom.NEVER,
 }
 
 HOLDS: Mapping[str, HoldsFrom] = {

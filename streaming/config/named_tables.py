@@ -1,7 +1,7 @@
 """The tables that a list of names and patterns chooses; in a pattern `*` stands for any text."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 MARK = "*"
@@ -10,6 +10,12 @@ MARK = "*"
 def chosen(named: Iterable[str], tables: Collection[str]) -> frozenset[str]:
     """The tables that one of these names or patterns names."""
     return frozenset(table for one in named for table in _matching(one, tables))
+
+
+def filter_texts(rows: Mapping[str, str], tables: Collection[str]) -> dict[str, str]:
+    """Table -> its condition, of conditions by name or pattern; the first that names it holds."""
+    texts = [(table, text) for named, text in rows.items() for table in _matching(named, tables)]
+    return dict(reversed(texts))
 
 
 def unknown(named: Iterable[str], tables: Collection[str]) -> Iterator[str]:

@@ -95,6 +95,9 @@ def _unknown_parts(
                 f" use one of {', '.join(replicas)}"
             )
         yield from _unknown_tables(f"agreements[{index}].tables", _tables_of(agreement), tables)
+        own, rows = chosen(_tables_of(agreement), tables), agreement.get("rows")
+        filtered = [*rows] if isinstance(rows, Mapping) else []
+        yield from _unknown_tables(f"agreements[{index}].rows", filtered, sorted(own))
 
 
 def _unknown_tables(place: str, named: object, tables: Sequence[str]) -> Iterator[str]:

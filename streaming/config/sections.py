@@ -344,7 +344,7 @@ class TableConfig(_Section):
 class AgreementConfig(_Section):
     """What one consumer is sent."""
 
-    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where", "columns", "rows")
+    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where", "columns")
 
     name: Name
     """Its name; the consumer reads <prefix>updates.<name>."""
@@ -353,6 +353,11 @@ class AgreementConfig(_Section):
     tables: tuple[str, ...] = Field(default=("*",), min_length=1)
     """The tables whose changes it is sent, all of one data set, by name or by pattern: in
     `tenant_*.orders` the `*` stands for any text. "*": all that there are."""
+    rows: dict[Identifier, str] = {}
+    """Which rows of a table it is sent: a condition in SQL on the table's columns, by the table's
+    name or a pattern of names, of which the first holds that matches:
+    `orders = "region = 'eu' AND total > 10"`. By default all. A condition belongs to the
+    agreement's name: with another one give the agreement another name (docs/filters.md)."""
     packets: Path | None = None
     """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
     what would go to the topic, and takes from there what the consumer wrote. A relative path is in

@@ -135,7 +135,11 @@ class Service:
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:
         """Settings that know which batches the executors carry."""
-        carried = partial(self.source.is_carried_by_executors, limits=self.config.limits)
+        carried = partial(
+            self.source.is_carried_by_executors,
+            limits=self.config.limits,
+            topology=settings.topology,
+        )
         return replace(settings, is_carried_by_executors=carried)
 
     def _topic_look(self) -> TopicLook:

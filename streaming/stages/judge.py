@@ -27,6 +27,7 @@ from streaming.core.model.row import Arrived, RowState, with_image
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncations
 from streaming.core.records.arrival import Repair
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import (
     Bools,
@@ -213,8 +214,10 @@ def _by_core(
     """Mark the rows that core must judge whatever the changes are; None: no row."""
     names = {text_of(repair.row) for repair in intake.repairs} | {text_of(row) for row in paged}
     refused = intake.refused.for_judging()
-    for rid in {*grouped.rid.tolist()} & refused.keys():
-        names |= {text_of(row) for row in refused[rid]}
+    writers = {*grouped.rid.tolist()}
+    for rid, mine in refused.items():
+        of_filter = (row for row in mine if intake.topology.has_filter(rid, row[0]))
+        names |= {text_of(row) for row in (mine if rid in writers else of_filter)}
     if truncated:
         names |= {name for name in grouped.names if key_of(name)[0] in truncated}
     return np.array([n in names for n in grouped.names], dtype=np.bool_) if names else None
@@ -232,10 +235,11 @@ def _contended(
     epoch, edge = _compared(grouped, intake.topology.tables, window.edge)
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
+    hidden = _may_be_hidden(grouped, eligible, intake.topology, window.edge)
     floored = _floored(eligible, rid, mre, intake) | _in_ranges(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
     odd |= _may_be_adopted(grouped, eligible, window.edge)
-    marked[code[shared | foreign | below | floored | odd]] = True
+    marked[code[shared | foreign | below | floored | odd | hidden]] = True
     if by_core is not None:
         marked |= by_core
     whole = any(
@@ -326,6 +330,27 @@ def _may_be_adopted(grouped: _Grouped, eligible: pa.Table, edge: int) -> Bools:
     is_alone = np.bincount(code, minlength=len(grouped.names)) == 1
     is_first = grouped.unknown & is_alone
     return np.asarray(published & ~is_first[code], dtype=np.bool_)
+
+
+def _may_be_hidden(grouped: _Grouped, eligible: pa.Table, topology: Topology, edge: int) -> Bools:
+    """Mark the changes of replicas with a filter that may meet a hidden row, or leave one."""
+    marked = np.zeros(len(grouped.code), dtype=np.bool_)
+    for subscription in topology.subscriptions.values():
+        for name, row_filter in subscription.rows.items():
+            own = (grouped.rid == subscription.consumer) & bools(pc.equal(eligible["table"], name))
+            if not own.any():
+                continue
+            author, unknown = grouped.author[grouped.code], grouped.unknown[grouped.code]
+            is_own = (author == subscription.consumer) | (unknown & (edge == 0))
+            places = np.flatnonzero(own)
+            images = eligible["after"].take(pa.array(places)).to_pylist()
+            leaves = np.zeros(len(marked), dtype=np.bool_)
+            leaves[places] = [
+                image is not None and not is_shown
+                for image, is_shown in zip(images, row_filter.shown(images), strict=True)
+            ]
+            marked |= own & (~is_own | leaves)
+    return marked
 
 
 def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:

@@ -20,7 +20,7 @@ from streaming.core.records.quarantine_budget import QuarantineBudget
 from streaming.core.records.record import RECORD_BYTES, Reason, ReceivedRecord
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import CHECKED, Ints, one_array
+from streaming.stages.checked import CHECKED, Ints, ints, one_array
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -89,6 +89,9 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
     epoch[places] = [j.before.hub_epoch for j in judged]
     realign = np.zeros(count, dtype=np.int64)
     realign[places] = [j.realign_epoch for j in judged]
+    mre, mre_same = ints(eligible["mre"]).copy(), ints(eligible["mre_same"]).copy()
+    mre[places] = [j.arrived.mre for j in judged]
+    mre_same[places] = [j.arrived.mre_same for j in judged]
     concurrent = np.zeros(count, dtype=np.bool_)
     concurrent[places] = [j.concurrent for j in judged]
     mask = np.zeros(count, dtype=np.bool_)
@@ -100,6 +103,8 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
     causes = [j.cause.value if j.cause else None for j in judged]
     return {
         "verdict": _replaced(accepted, mask, [j.verdict.value for j in judged]),
+        "mre": mre,
+        "mre_same": mre_same,
         "concurrent": concurrent,
         "cause": _replaced(pa.nulls(count, pa.string()), mask, causes),
         "row_author": author,

@@ -21,6 +21,7 @@ from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Ints, ints, is_away, one_array
+from streaming.stages.filtered import hidden
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
@@ -57,16 +58,16 @@ class Outgoing:
         self.order: Ints = hub_order(log)
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
-        self._recipients = Recipients(log)
+        self.recipients = Recipients(log)
         self._ahead = _BESIDE.submit(self._encoded) if ahead else None
 
     def sends(self, subscription: Subscription, ruv: Ruv, floors: Sequence[Floor] = ()) -> bool:
         """Return whether an agreement sends any of them; `floors`: its consumer's."""
-        return bool(self._recipients.of(subscription, ruv, floors).any())
+        return bool(self.recipients.of(subscription, ruv, floors).any())
 
     def sent(self, subscription: Subscription, to_send: SendRange, floors: Sequence[Floor]) -> Ints:
         """Return the numbers of the rows that a range sends to the consumer, in hub order."""
-        prepared = self._recipients, self.order
+        prepared = self.recipients, self.order
         return sent_rows(self.log, subscription, to_send, floors, prepared)
 
     @property
@@ -75,7 +76,7 @@ class Outgoing:
         return self._ahead.result() if self._ahead else self._encoded()
 
     def _encoded(self) -> pa.Array:
-        return items_text(_items(self.log)).cast(pa.large_binary())
+        return _encoded(self.log)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -91,6 +92,38 @@ class Outgoing:
     def value(self, chunk: Chunk) -> bytes:
         """Return the record's bytes; none of its rows may be `away`."""
         return _value(chunk, self.items)
+
+
+def _encoded(log: pa.Table) -> pa.Array:
+    """Return the item of each row of LOG as JSON text (large_binary)."""
+    return items_text(_items(log)).cast(pa.large_binary())
+
+
+class OutgoingShown(Outgoing):
+    """Changelog rows for an agreement with filters: what they hide is a delete."""
+
+    def __init__(self, outgoing: Outgoing, subscription: Subscription) -> None:
+        """`outgoing`: rows of which no images are on the executors."""
+        self._prepared = outgoing
+        self.log = outgoing.log
+        self.order = outgoing.order
+        self.away = outgoing.away
+        self.recipients = outgoing.recipients
+        self._hidden = pa.array(hidden(outgoing.log, subscription))
+
+    @cached_property
+    def items(self) -> pa.Array:
+        """Return, by row, its item as JSON text (large_binary)."""
+        items, log = one_array(self._prepared.items), self.log.filter(self._hidden)
+        columns = {name: log[name] for name in log.column_names}
+        columns["op"] = pa.repeat(Op.DELETE.value, log.num_rows)
+        columns["image"] = pa.nulls(log.num_rows, pa.string())
+        return pc.replace_with_mask(items, self._hidden, one_array(_encoded(pa.table(columns))))
+
+
+def shown(outgoing: Outgoing, subscription: Subscription) -> Outgoing:
+    """Return changelog rows as an agreement sends them."""
+    return OutgoingShown(outgoing, subscription) if subscription.rows else outgoing
 
 
 class OutgoingWithRanges:

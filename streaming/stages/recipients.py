@@ -18,6 +18,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.state.agreement_state import SendRange
 from streaming.core.state.topology import Subscription
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
+from streaming.stages.filtered import left_out
 from streaming.stages.log import CHANGE, REFRESH
 
 COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
@@ -25,9 +26,13 @@ COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
 
 
 class Recipients:
-    """Changelog rows, prepared once for all agreements; `log`: COLUMNS, and possibly others."""
+    """Changelog rows, prepared once for all agreements; `log`: COLUMNS, and possibly others.
+
+    An agreement with filters asks for theirs too (`with_filter_columns`).
+    """
 
     def __init__(self, log: pa.Table) -> None:
+        self._log = log
         self.is_change = bools(pc.equal(log["kind"], CHANGE))
         self._is_refresh = bools(pc.equal(log["kind"], REFRESH))
         accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
@@ -61,6 +66,8 @@ class Recipients:
         for floor in floors:
             lost = (self._csn > floor.after.encode()) & (self._csn <= floor.upto.encode())
             fresh |= accepted & (self.rid == consumer) & lost
+        if subscription.rows:
+            fresh &= ~left_out(self._log, subscription)
         refresh = self._is_refresh & (self._to == consumer)
         return np.asarray(fresh | refresh, dtype=np.bool_)
 

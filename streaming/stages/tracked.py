@@ -28,7 +28,10 @@ TRACKED_ROWS = pa.schema(
 def tracked_rows(
     log: pa.Table, subscription: Subscription, ruv: Ruv, floors: Iterable[Floor]
 ) -> pa.Table:
-    """Return TRACKED_ROWS of changelog rows, each row once; `log`: TRACKED_COLUMNS."""
+    """Return TRACKED_ROWS of changelog rows, each row once.
+
+    `log`: TRACKED_COLUMNS, and those of the agreement's filters (stages/filtered.py).
+    """
     recipients = Recipients(log)
     sent = recipients.of(subscription, ruv, floors)
     version = np.where(recipients.is_change, ints(log["hub_epoch"]), ints(log["row_epoch"]))

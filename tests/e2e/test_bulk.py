@@ -36,6 +36,7 @@ from streaming.core.retention.purge import Purge
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.membership import adopted
 from streaming.core.state.topology import Subscription, Topology
+from streaming.filters.row_predicate import RowPredicate
 from streaming.functions import ConflictFacts, Image, Winner
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.pipeline import process
@@ -89,6 +90,22 @@ def two_datasets(topology: Topology) -> Topology:
     served = {1: "t", 2: "u", 3: "t"}
     subscriptions = {f"a{r}": Subscription(f"a{r}", r, frozenset(t)) for r, t in served.items()}
     return replace(topology, tables=tables, subscriptions=subscriptions)
+
+
+def filtered(topology: Topology) -> Topology:
+    """The same, two replicas of which are shown some rows only."""
+    texts = {2: {"t": "w IS NULL", "u": "w = 'x'"}, 3: {"t": "v <> 'o' AND NOT w IS NULL"}}
+    subscriptions = {
+        name: replace(
+            one,
+            rows={
+                table: RowPredicate(text, topology.tables[table])
+                for table, text in texts.get(one.consumer, {}).items()
+            },
+        )
+        for name, one in topology.subscriptions.items()
+    }
+    return replace(topology, subscriptions=subscriptions)
 
 
 BOTH = st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS))
@@ -224,6 +241,16 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
 ) -> None:
     """A run that went on from one data set into the other would move the wrong RUV."""
     check(steps, two_datasets(topology_of(functions)))
+
+
+@pytest.mark.more
+@histories(8)
+@given(STEPS, BOTH, st.sampled_from([FEW, 1_000]))
+def test_bulk_decides_as_core_does_with_filters(
+    steps: Steps, functions: tuple[str, str], window_rows: int
+) -> None:
+    """Who writes a row that is hidden from him, or hides it, is not decided for in bulk."""
+    check(steps, filtered(topology_of(functions)), window_rows=window_rows)
 
 
 @histories(6)

@@ -392,11 +392,12 @@ class PureHub:
         resync = agreement.resync
         assert resync is not None
         assert resync.end is not None
-        tables = self.topology.subscriptions[agreement.name].tables
+        subscription = self.topology.subscriptions[agreement.name]
+        tables, filters = subscription.tables, subscription.rows
         floors = self.state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end
         entries = [(h, e) for h, e in self.by_epoch() if held.covers < h <= end]
-        return tracked(entries, agreement.consumer, tables, held.ruv, floors)
+        return tracked(entries, agreement.consumer, tables, held.ruv, floors, filters)
 
     def _accounting(self, agreement: AgreementState, lacking: Mapping[RowKey, int]) -> Accounting:
         """The accounting before the next page; the first page marks the tables."""
@@ -797,7 +798,8 @@ class PureHub:
 
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
-        tables = self.topology.subscriptions[agreement.name].tables
+        subscription = self.topology.subscriptions[agreement.name]
+        tables, filters = subscription.tables, subscription.rows
         floors = self.state.replicas[agreement.consumer].floors
         epochs = {
             id(entry): epoch
@@ -808,7 +810,7 @@ class PureHub:
             entry
             for _, entry in self.by_epoch()
             if id(entry) in epochs
-            and is_for(entry, agreement.consumer, tables, to_send.known, floors)
+            and is_for(entry, agreement.consumer, tables, to_send.known, floors, filters)
         ]
         of_rows = [entry for entry in entries if not isinstance(entry, RangeRefresh)]
         sent = [*(last_of_rows(of_rows) if to_send.is_page else of_rows)]
@@ -816,7 +818,7 @@ class PureHub:
         items = [
             one
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
-            for one in items_of(entry)
+            for one in items_of(entry, filters)
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
         parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]
@@ -981,7 +983,7 @@ class PureHub:
         )
 
     def _sees(self, rid: int, table: str) -> bool:
-        return self.topology.sees(rid, table)
+        return self.topology.sends_all(rid, table)
 
     def ended(self) -> frozenset[str]:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""

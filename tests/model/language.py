@@ -60,6 +60,8 @@ def given(story: Story, names: str) -> None:
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
     `t is EPOCH, not written by r3`: what r3 writes there is quarantined as `rights`.
 
+    `t is EPOCH, r2 sees w1|w3`: of t it is shown the rows with these values only.
+
     `; r3 joins later`: it is configured, and its agent was never started.
     """
     named, *parts = names.split("; ")
@@ -81,6 +83,7 @@ def given(story: Story, names: str) -> None:
     hidden: list[tuple[str, str]] = []
     on_refused: dict[str, OnRefused] = {}
     forbidden: list[tuple[str, str]] = []
+    shown: dict[tuple[str, str], str] = {}
     for table in tables:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", ")
@@ -89,6 +92,9 @@ def given(story: Story, names: str) -> None:
                 on_refused[name] = OnRefused(what)
             elif word == "not written by":
                 forbidden.append((name, what))
+            elif word.endswith(" sees"):
+                values = ", ".join(f"'{value}'" for value in what.split("|"))
+                shown[name, word.removesuffix(" sees")] = f"v IN ({values})"
             else:
                 hidden.append((name, what))
     by_packets = [word[1] for word in words if word and "(packets)" in word[2]]
@@ -98,6 +104,7 @@ def given(story: Story, names: str) -> None:
         hidden,
         on_refused=on_refused,
         by_packets=by_packets,
+        shown=shown,
     )
     posts = {name: Post() for name in by_packets}
     story.world = World(replicas, story.make(made), posts=posts)

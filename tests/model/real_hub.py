@@ -119,7 +119,7 @@ class RealHub:
                 ),
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
-                    f"tables = {sorted(s.tables)}{_packets_text(s)}"
+                    f"tables = {sorted(s.tables)}{_packets_text(s)}{_rows_text(s)}"
                     for s in subscriptions
                 ),
             ]
@@ -520,6 +520,11 @@ class RealHub:
 def _packets_text(subscription: Subscription) -> str:
     by_packets = f'\npackets = "{PACKETS}"\npacket_every_s = 1'
     return by_packets if subscription.is_by_packets else ""
+
+
+def _rows_text(subscription: Subscription) -> str:
+    conditions = (f'\nrows.{name} = "{one}"' for name, one in subscription.rows.items())
+    return "".join(conditions)
 
 
 def _answers(values: Iterable[bytes]) -> Iterator[Update | Stopped]:

@@ -208,10 +208,11 @@ KEYS_OF_TWO = (["k1", "u.k1"], ["k1", "k1", "u.k1"], ["k1", "k2", "u.k1", "u.k2"
 
 
 @st.composite
-def tables(draw: st.DrawFn, *, acts: bool = False) -> str:
+def tables(draw: st.DrawFn, *, acts: bool = False, filters: bool = False) -> str:
     """Two tables, any function for each, and perhaps a replica that does not see one.
 
-    `acts`: a refused row stops its agreement, or is sent again by itself.
+    `acts`: a refused row stops its agreement, or is sent again by itself. `filters`: replicas are
+    shown half of the values.
     """
     first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
     hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
@@ -219,6 +220,12 @@ def tables(draw: st.DrawFn, *, acts: bool = False) -> str:
     if acts:
         ways = st.sampled_from([f", on_refused {way}" for way in OnRefused])
         on_t, on_u = draw(st.tuples(ways, ways))
+    if filters:
+        some = "|".join(f"w{number}" for number in range(draw(st.integers(0, 1)), LENGTH, 2))
+        on_t, on_u = (
+            on_t + f", r2 sees {some}",
+            on_u + draw(st.sampled_from(["", f", r1 sees {some}"])),
+        )
     return f"; t is {first}{on_t}; u is {second}{on_u}{hidden}"
 
 
@@ -232,13 +239,14 @@ def plots(
     acts: bool = False,
     joins: bool = False,
     by_packets: bool = False,
+    filters: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
-    replica joins later. `by_packets`: Kafka does not reach it.
+    replica joins later. `by_packets`: Kafka does not reach it. `filters`: see `tables`.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -248,7 +256,7 @@ def plots(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
-        draw(tables(acts=acts)) if several else "",
+        draw(tables(acts=acts, filters=filters)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
         joins,
         by_packets,

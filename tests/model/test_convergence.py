@@ -219,6 +219,20 @@ def test_replicas_converge_though_one_joins_with_rows(plot: Plot) -> None:
 
 
 @FIXED
+@given(plots({**AWAY, **GOOD}, several=True, filters=True))
+def test_replicas_hold_exactly_the_rows_that_they_are_shown(plot: Plot) -> None:
+    """Rows come and go by writes of whoever has them, and of whoever does not see them."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots(EVERYTHING, several=True, unique=True, filters=True))
+def test_replicas_hold_the_rows_that_they_are_shown_whatever_happens(plot: Plot) -> None:
+    """A filter beside restores, resyncs, truncates, refused rows and hubs that are put back."""
+    hold(plot, AT_REST)
+
+
+@FIXED
 @given(plots(FEEDS, several=True, by_packets=True))
 def test_replicas_converge_though_one_is_fed_by_packets(plot: Plot) -> None:
     """Which are lost, doubled and swapped, over restarts of agent and hub."""

@@ -18,6 +18,7 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Goodbye, Heartbeat, Record, Update
 from streaming.core.state.topology import Subscription, Topology
+from streaming.filters.row_predicate import RowPredicate
 from tests.model.backend import Backend, Judgement
 from tests.model.post import Post
 from tests.model.renumber import renumber
@@ -68,12 +69,14 @@ def topology(
     ack_timeout_ms: int = NEVER_MS,
     on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
     by_packets: Collection[str] = (),
+    shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
     `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
-    `by_packets`: the replicas that Kafka does not reach.
+    `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
+    of the rows that it is shown.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
@@ -91,6 +94,11 @@ def topology(
             r.rid,
             frozenset(name for name in tables if (name, r.name) not in hidden),
             PACKET_EVERY_MS if r.name in by_packets else None,
+            {
+                table: RowPredicate(text, tables[table])
+                for (table, replica), text in shown.items()
+                if replica == r.name
+            },
         )
         for r in replicas
     }
@@ -434,6 +442,15 @@ class World:
     def sees(self, replica: str, key: str) -> bool:
         """Return whether a replica is sent this row."""
         return self.hub.topology.sees(self.replicas[replica].rid, row_of(key)[0])
+
+    def shown(self, replica: str, rows: Mapping[str, str]) -> dict[str, str]:
+        """The rows of the hub, key -> image, that a replica is shown."""
+        filters = self.hub.topology.by_consumer[self.replicas[replica].rid].rows
+        return {
+            key: image
+            for key, image in rows.items()
+            if (known := filters.get(row_of(key)[0])) is None or known.shown([image])[0]
+        }
 
     def refused_at(self, replica: str) -> set[str]:
         """The rows that are listed as refused by this replica's database."""

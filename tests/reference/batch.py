@@ -167,6 +167,7 @@ def after(
                 topology.subscriptions[name].tables,
                 a.sent_ruv,
                 intake.replicas[a.consumer].floors,
+                topology.subscriptions[name].rows,
             )
             for entry in entries
         )

@@ -1,31 +1,59 @@
 """The measure of stages/recipients.py and stages/publish.py: what a consumer is sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from streaming.core.batch.sending import PAGE, LogEntry, RangeRefresh, Refresh, kept_item
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.model.change import Op, RowKey
+from streaming.core.model.change import HUB_RID, Op, RowKey
 from streaming.core.model.row import Floor
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Item, ItemType, RangeItem
 
+Filters = Mapping[str, RowFilter]
+"""Table -> which of its rows a consumer is shown."""
+NO_FILTERS: Filters = MappingProxyType({})
+
 
 def is_for(
-    entry: LogEntry, consumer: int, tables: Iterable[str], ruv: Ruv, floors: Iterable[Floor] = ()
+    entry: LogEntry,
+    consumer: int,
+    tables: Iterable[str],
+    ruv: Ruv,
+    floors: Iterable[Floor] = (),
+    filters: Filters = NO_FILTERS,
 ) -> bool:
     """Return whether a changelog entry is sent to this consumer.
 
     Changes that its RUV covers are skipped. Its own changes are not sent back, unless it lost them
     (`floors`). Refreshes are skipped by covers only, because they have the CSN of an old winner
-    (docs/traps.md, A refresh carries an old CSN).
+    (docs/traps.md, A refresh carries an old CSN). What leaves a row hidden that surely was hidden
+    before is not sent.
     """
     if isinstance(entry, Refresh | RangeRefresh):
         return entry.to == consumer
     change = entry.arrived.change
     accepted = entry.verdict is Verdict.ACCEPTED and change.table in tables
+    accepted = accepted and not _stays_hidden(entry, filters)
     if change.rid == consumer:
         return accepted and any(floor.gives_back(change.csn) for floor in floors)
     return accepted and not ruv.covers(change.csn)
+
+
+def _stays_hidden(judged: Judged, filters: Filters) -> bool:
+    """Return whether the row was and is hidden; an update without `before` counts as shown."""
+    change = judged.arrived.change
+    known = filters.get(change.table)
+    if known is None or change.op is Op.TRUNCATE:
+        return False
+    is_shown = judged.after.image is not None and known.shown([judged.after.image])[0]
+    if is_shown or judged.concurrent or change.rid == HUB_RID:
+        return False
+    if change.op is Op.INSERT:
+        return judged.before.csn is None
+    return known.surely_hidden([change.before])[0]
 
 
 RowEntry = Judged | Refresh
@@ -62,6 +90,7 @@ def tracked(
     tables: Iterable[str],
     ruv: Ruv,
     floors: Iterable[Floor] = (),
+    filters: Filters = NO_FILTERS,
 ) -> dict[RowKey, int]:
     """Return the rows that these entries would have sent, each with the hub epoch of its version.
 
@@ -72,7 +101,7 @@ def tracked(
     for hub_epoch, entry in entries:
         if isinstance(entry, RangeRefresh) or is_truncate(entry):
             continue
-        if not is_for(entry, consumer, tables, ruv, floors):
+        if not is_for(entry, consumer, tables, ruv, floors, filters):
             continue
         row = row_of(entry)
         version = entry.row.hub_epoch if isinstance(entry, Refresh) else hub_epoch
@@ -80,12 +109,21 @@ def tracked(
     return found
 
 
-def items_of(entry: LogEntry) -> tuple[Item | RangeItem, ...]:
-    """Return the items that a consumer is sent for an entry; of a range its rows behind it."""
+def items_of(entry: LogEntry, filters: Filters = NO_FILTERS) -> tuple[Item | RangeItem, ...]:
+    """Return the items that a consumer is sent for an entry; of a range its rows behind it.
+
+    What its filters hide is a delete, or no row of a range.
+    """
     if not isinstance(entry, RangeRefresh):
-        return (item(entry),)
+        found = item(entry)
+        known = filters.get(found.table)
+        if known is not None and found.after is not None and not known.shown([found.after])[0]:
+            found = replace(found, op=Op.DELETE, after=None)
+        return (found,)
     table = entry.range.table
     rows = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
+    if table in filters:
+        rows = [one for one in rows if filters[table].shown([one.row.image])[0]]
     kept = [kept_item(table, key) for key in entry.kept]
     return (RangeItem(*entry.range, len(rows) + len(kept)), *map(item, rows), *kept)
 

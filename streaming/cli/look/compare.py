@@ -29,6 +29,7 @@ from streaming.compare.rounds import RoundOptions
 from streaming.compare.run import Waiting, compared_tables
 from streaming.compare.sides import (
     ComparedSide,
+    check_filters,
     databases_named,
     opened_side,
     side_named,
@@ -246,8 +247,12 @@ def _compared(
             f" {', '.join(sorted(both)) or 'none'}"
         )
     wanted = [known[name] for name in known if name in both and (not named or name in named)]
+    check_filters(first, second, [table.name for table in wanted])
     with ExitStack() as stack:
-        tables = [stack.enter_context(opened_side(config, side, load_)) for side in sides]
+        tables = [
+            stack.enter_context(opened_side(config, side, load_, other))
+            for side, other in ((first, second), (second, first))
+        ]
         replicas = [side.replica for side in sides if side.replica is not None]
         lag_s, silent_s = partial(lag_of, config, replicas), partial(silence_of, config)
         waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s, silent_s)

@@ -54,7 +54,7 @@ def resolve_refusals(
     if found:
         acked = {one.consumer: one.acked_covers for one in intake.agreements.values()}
         rows = rows_of([one.row for one in found])
-        intake.refused.resolve(found, rows, intake.topology.sees, acked)
+        intake.refused.resolve(found, rows, intake.topology.sends_all, acked)
 
 
 def state_after(

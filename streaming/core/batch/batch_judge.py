@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from streaming.core.batch.after import TablesAfter
 from streaming.core.batch.elsewhere import as_seen_elsewhere
-from streaming.core.batch.sending import CONFLICT, PAGE, WHOLE, LogEntry, Refresh
+from streaming.core.batch.sending import CONFLICT, FILTERED, PAGE, WHOLE, LogEntry, Refresh
 from streaming.core.conflict.judge import (
     Cause,
     Judged,
@@ -22,7 +22,7 @@ from streaming.core.conflict.judge import (
 from streaming.core.conflict.truncate import judged_truncate, met_by
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.intake.refused_rows import NONE_REFUSED
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Change, RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.refusal import Refusals
 from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
@@ -152,8 +152,18 @@ class BatchJudge:
         truncation = self.truncations.get(table)
         return [truncation.applied_to(row) for row in rows] if truncation else rows
 
+    def _as_hidden(self, one: Arrived, row: RowState) -> Arrived:
+        """The change; of a row that its replica is not shown it has seen nothing.
+
+        Covers moved past what was written there (docs/traps.md, A row that a filter hides).
+        """
+        change = one.change
+        is_hidden = not change.op.is_of_table and self.topology.hides(change.rid, change.table, row)
+        return one._replace(mre=0, mre_same=0) if is_hidden else one
+
     def _rejects_transaction(self, one: Arrived) -> bool:
         row, floors = self._met(one), self._floors(one.change.rid)
+        one = self._as_hidden(one, row)
         table = self.topology.tables[one.change.table]
         if adopts(one, row, table) or meets_nothing(one, row):
             return False
@@ -162,6 +172,7 @@ class BatchJudge:
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
         row, floors = self._met(one), self._floors(one.change.rid)
+        one = self._as_hidden(one, row)
         function, is_refused = self._function(one), self._is_refused(one)
         return cause_of(one, row, function, floors, is_refused=is_refused, same_epoch=same_epoch)
 
@@ -254,7 +265,7 @@ class BatchJudge:
         table, row = self.topology.tables[change.table], self.row(change.row)
         floors = self._floors(change.rid)
         judged = judge(
-            one,
+            self._as_hidden(one, row),
             row,
             self.hub_epoch,
             table,
@@ -269,8 +280,12 @@ class BatchJudge:
         elif judged.failure is not None:
             if not judged.failure.reason.is_uncarried:
                 self._refresh_once(one, judged.after, judged.failure.reason)
-        elif judged.verdict is Verdict.ACCEPTED:
-            self._refresh_overtaken(one, judged.after)
+        else:
+            if judged.verdict is Verdict.ACCEPTED:
+                self._refresh_overtaken(one, judged.after)
+            self._take_back_hidden(one)
+        if judged.verdict is Verdict.ACCEPTED:
+            self._send_to_who_refused(change)
 
     def _resolve(self, one: Arrived, row: RowState, table: Table) -> Resolution:
         earlier = self.earlier_resolutions.get(one.change.csn)
@@ -316,12 +331,17 @@ class BatchJudge:
                 self.entries.append(Refresh(rid, *key, self.row(key), repair.cause, repair.offset))
 
     def send_tracked(self, page: ResyncPage, consumer: int) -> None:
-        """Refresh the tracked rows of a page, but for those written behind the resync's end."""
+        """Refresh the tracked rows of a page, but for those written behind the resync's end.
+
+        Under a filter those too: what hides a row need not go live (docs/traps.md, A page leaves
+        out what is newer).
+        """
         for one in page.parts:
             for key, tracked_epoch in one.tracked:
                 row_key = (one.part.table, key)
                 row = self.row(row_key)
-                if not goes_live(tracked_epoch, row):
+                is_filtered = self.topology.has_filter(consumer, one.part.table)
+                if is_filtered or not goes_live(tracked_epoch, row):
                     self.changed[row_key] = realigned(row, Realign(consumer, self.hub_epoch))
                     self.entries.append(Refresh(consumer, *row_key, row, PAGE))
 
@@ -354,6 +374,25 @@ class BatchJudge:
             realign = Realign(rid, self.hub_epoch, min(behind))
             self.changed[key] = realigned(row, realign)
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
+
+    def _send_to_who_refused(self, change: Change) -> None:
+        """Send the row to each other replica with a filter that refused it, or its delete.
+
+        What leaves it hidden is sent to nobody, and would not end the refusal.
+        """
+        key = change.row
+        for rid, mine in self.refusals.items():
+            if rid != change.rid and key in mine and self.topology.has_filter(rid, key[0]):
+                self.changed[key] = realigned(self.changed[key], Realign(rid, self.hub_epoch))
+                self.entries.append(Refresh(rid, *key, self.changed[key], FILTERED))
+
+    def _take_back_hidden(self, arrived: Arrived) -> None:
+        """Delete a row at its author that is not shown it any more: no later change would come."""
+        rid, key = arrived.change.rid, arrived.change.row
+        row = self.row(key)
+        if self.topology.hides(rid, key[0], row):
+            self.changed[key] = realigned(row, Realign(rid, self.hub_epoch))
+            self.entries.append(Refresh(rid, *key, row, FILTERED))
 
     def _floors(self, rid: int) -> tuple[Floor, ...]:
         author = self.replicas.get(rid)  # None: the hub itself, which loses no state

@@ -20,6 +20,8 @@ CONFLICT = "conflict"
 """The cause of a refresh of a row whose change was in conflict."""
 WHOLE = "transaction"
 """The cause of a refresh of a row that was rejected with its transaction."""
+FILTERED = "filter"
+"""The cause of a refresh of a row because what its replica is shown is filtered."""
 PAGE = "page"
 """The cause of a refresh that is part of a resync's page."""
 

@@ -146,16 +146,17 @@ class RefusedRows:
         self,
         refusals: Collection[Refusal],
         rows: Mapping[RowKey, RowState],
-        sees: Callable[[int, str], bool],
+        sends_all: Callable[[int, str], bool],
         acked: Mapping[int, int],
     ) -> None:
         """Note which of these are sent again, by the rows as they stand after the batch.
 
+        `sends_all`: whether a replica is sent every change of a table; else refreshes alone count.
         `acked`: rid -> the covers that it acknowledged last.
         """
         for one in refusals:
             state = rows.get(one.row, RowState())
-            last = sent_last(state, one.rid, is_seen=sees(one.rid, one.row[0]))
+            last = sent_last(state, one.rid, is_seen=sends_all(one.rid, one.row[0]))
             if last > max(one.hub_epoch, one.sent_epoch):
                 self._put(replace(one, sent_epoch=last, at_ms=self.at_ms))
                 if last <= acked.get(one.rid, 0):

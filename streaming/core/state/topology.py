@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from streaming.core.conflict.winner import UserFunction
 from streaming.core.model.csn import MAX_SKEW_S
+from streaming.core.model.row import RowState
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.records.record import RECORD_BYTES
 
@@ -30,13 +32,15 @@ class Subscription:
 
     Which changes of the log are sent asks `sends` alone; what concerns a table as a whole, as a
     resync that copies it or a count of rows, reads `tables`. `packet_every_ms`: how often its
-    consumer is sent a packet, 0: only on order; None: it reads its updates topic.
+    consumer is sent a packet, 0: only on order; None: it reads its updates topic. `rows`: table ->
+    which of its rows the consumer is shown; of a table that is absent all of them.
     """
 
     name: str
     consumer: int
     tables: frozenset[str]
     packet_every_ms: int | None = None
+    rows: Mapping[str, RowFilter] = field(default_factory=dict)
 
     @property
     def is_by_packets(self) -> bool:
@@ -46,6 +50,15 @@ class Subscription:
     def sends(self, table: str) -> bool:
         """Return whether rows of this table are sent."""
         return table in self.tables
+
+    @property
+    def unfiltered(self) -> frozenset[str]:
+        """The tables of which every accepted change is sent."""
+        return self.tables - self.rows.keys()
+
+    def hides(self, table: str, row: RowState) -> bool:
+        """Return whether the filter of a table keeps a row that exists from the consumer."""
+        return table in self.rows and row.exists and not self.rows[table].shown([row.image])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +110,25 @@ class Topology:
         subscription = self.by_consumer.get(rid)
         return subscription is not None and subscription.sends(table)
 
+    def hides(self, rid: int, table: str, row: RowState) -> bool:
+        """Return whether the filter of a table keeps a row that exists from this replica."""
+        subscription = self.by_consumer.get(rid)
+        return subscription is not None and subscription.hides(table, row)
+
+    def sends_all(self, rid: int, table: str) -> bool:
+        """Return whether this replica is sent every accepted change of the table."""
+        subscription = self.by_consumer.get(rid)
+        return subscription is not None and table in subscription.unfiltered
+
+    def has_filter(self, rid: int, table: str) -> bool:
+        """Return whether this replica is shown some rows of the table only."""
+        subscription = self.by_consumer.get(rid)
+        return subscription is not None and table in subscription.rows
+
     @property
     def visible(self) -> dict[int, frozenset[str]]:
-        """Rid -> the tables of which it is sent rows."""
-        return {rid: one.tables for rid, one in self.by_consumer.items()}
+        """Rid -> the tables of which it is sent every accepted change."""
+        return {rid: one.unfiltered for rid, one in self.by_consumer.items()}
 
     def agreement_of(self, rid: int) -> str | None:
         """The name of the agreement whose consumer this replica is."""

@@ -141,8 +141,9 @@ def kind_of(reason: Reason) -> DivergenceKind:
 
 
 def _receives(config: Config) -> dict[int, list[str]]:
-    """Rid -> the tables of which its agreement sends it other replicas' changes."""
+    """Rid -> the tables of which its agreement sends it every change of other replicas."""
     found = dict[int, list[str]]()
     for agreement in config.agreements:
-        found[config.replica(agreement.consumer).rid] = sorted(config.tables_of(agreement))
+        sent = config.subscription(agreement)
+        found[sent.consumer] = sorted(sent.unfiltered)
     return found

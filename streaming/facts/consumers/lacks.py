@@ -135,6 +135,7 @@ def _to_be_sent(
 
     Refreshes are of any table that is configured: a removed one is sent to nobody.
     """
+    from streaming.stages.filtered import with_filter_columns  # noqa: PLC0415  # only a count needs the stages
     from streaming.stages.recipients import COLUMNS, Recipients  # noqa: PLC0415  # only a count needs the stages
 
     subscription = config.subscription(agreement)
@@ -142,7 +143,8 @@ def _to_be_sent(
     replica = committed(reader).replicas.get(subscription.consumer)
     floors = replica.floors if replica else ()
     changes, refreshes = Counter[int](), 0
-    for part in reader.scan_changelog(COLUMNS, after=after, tables=configured):
+    columns = with_filter_columns(COLUMNS, subscription)
+    for part in reader.scan_changelog(columns, after=after, tables=configured):
         rows = Recipients(part)
         is_sent = rows.of(subscription, acked_ruv, floors)
         changes.update(rows.rid[is_sent & rows.is_change].tolist())

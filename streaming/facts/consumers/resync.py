@@ -223,6 +223,7 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
 
     They are what a resync brings that copies and scans nothing.
     """
+    from streaming.stages.filtered import with_filter_columns  # noqa: PLC0415  # only a count needs the stages
     from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows  # noqa: PLC0415  # only a count needs the stages
 
     hub = committed(reader)
@@ -231,7 +232,8 @@ def tracked_count(config: Config, reader: Reader, agreement: AgreementConfig) ->
     subscription = config.subscription(agreement)
     configured = [table.name for table in config.tables]
     entries, found = 0, list[pa.Table]()
-    for part in reader.scan_changelog(TRACKED_COLUMNS, after=state.acked_covers, tables=configured):
+    columns = with_filter_columns(TRACKED_COLUMNS, subscription)
+    for part in reader.scan_changelog(columns, after=state.acked_covers, tables=configured):
         entries += part.num_rows
         if entries > COUNTED_ENTRIES:
             return None

@@ -12,6 +12,7 @@ from streaming.core.batch.left_out import is_left_out, kept_in
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.batch.hub import Hub
@@ -38,7 +39,8 @@ def read_ranges(
         consumer = intake.agreements[page.agreement].consumer
         left = _left_out(hub, intake, verdicts, page)
         read = hub.resyncs.range_rows(page, now, verdicts.tables.truncations)
-        ranges = [_without(left, intake, keys, rows) for keys, rows in read]
+        rows_of = intake.topology.subscriptions[page.agreement].rows
+        ranges = [_without(left, intake, keys, _shown(keys, rows, rows_of)) for keys, rows in read]
         found.append(PageRanges(page.agreement, consumer, ranges))
     return [one for one in found if one.ranges]
 
@@ -51,6 +53,13 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
     replica = intake.replicas[intake.agreements[page.agreement].consumer]
     rows, covers = rows_after(hub, verdicts, listed), covers_before(page, intake)
     return {key for key in listed if is_left_out(rows.get(key, RowState()), replica, covers)}
+
+
+def _shown(keys: KeyRange, rows: pa.Table, filters: Mapping[str, RowFilter]) -> pa.Table:
+    """The rows of a range that the consumer is shown; what else it has there is deleted."""
+    if keys.table not in filters:
+        return rows
+    return rows.filter(pa.array(filters[keys.table].shown(rows["image"].to_pylist()), pa.bool_()))
 
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:

@@ -26,7 +26,8 @@ from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.settings import BatchSettings
 from streaming.stages import publish as publish_stage
 from streaming.stages.checked import Ints, ints
-from streaming.stages.publish import Chunk, Outgoing, OutgoingWithRanges
+from streaming.stages.filtered import with_filter_columns
+from streaming.stages.publish import Chunk, Outgoing, OutgoingWithRanges, shown
 from streaming.stages.recipients import PAGE_COLUMNS, sent_rows
 
 
@@ -139,9 +140,10 @@ def _outgoing(
     to_send = state.to_send[name]
     if fresh is None or to_send.after < hub.state.hub_epoch:
         return logged(hub.ledger.store, hub.settings, state, name)
+    outgoing = shown(fresh.outgoing, hub.settings.topology.subscriptions[name])
     if to_send.ranges:
-        return OutgoingWithRanges(fresh.outgoing, fresh.page_items[name])
-    return fresh.outgoing
+        return OutgoingWithRanges(outgoing, fresh.page_items[name])
+    return outgoing
 
 
 def chunks_of(
@@ -169,10 +171,11 @@ def logged(store: StateStore, settings: BatchSettings, state: HubState, name: st
     topology, to_send = settings.topology, state.to_send[name]
     floors = state.replicas[state.agreements[name].consumer].floors
     where = between(to_send.after, to_send.to) & ds.field("table").isin(sorted(topology.tables))
-    log = store.read(TableName.CHANGELOG, where, PAGE_COLUMNS)
-    chosen = _positions(log)[sent_rows(log, topology.subscriptions[name], to_send, floors)]
+    subscription = topology.subscriptions[name]
+    log = store.read(TableName.CHANGELOG, where, with_filter_columns(PAGE_COLUMNS, subscription))
+    chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
-    return Outgoing(rows)
+    return shown(Outgoing(rows), subscription)
 
 
 def _positions(log: pa.Table | pa.RecordBatch) -> Ints:

@@ -20,6 +20,7 @@ from streaming.config.sections import LimitsConfig
 from streaming.core.intake.input_lost import TopicFacts
 from streaming.core.model.errors import SourceError
 from streaming.core.records.check import PARSED_TIMES, Limits
+from streaming.core.state.topology import Topology
 from streaming.hub.batch.settings import BatchSettings
 from streaming.jvm.master import is_local_master
 from streaming.stages.check import check_records
@@ -75,15 +76,20 @@ class Source:
         topics, tables = settings.topics, settings.topology.tables
         allowed = limits_of(limits, settings)
         carrier: Carrier
-        if self.is_carried_by_executors(plan, limits):
+        if self.is_carried_by_executors(plan, limits, settings.topology):
             carrier = ExecutorsCarrier(records, topics, tables, allowed, self.sink)
         else:
             carrier = DriverCarrier(parse_on_driver(records, topics, tables, allowed))
         _check_range(carrier.facts, plan, topics)
         return carrier
 
-    def is_carried_by_executors(self, plan: Plan, limits: LimitsConfig) -> bool:
-        """Return whether the executors carry the records of a plan; else the driver does."""
+    def is_carried_by_executors(self, plan: Plan, limits: LimitsConfig, topology: Topology) -> bool:
+        """Return whether the executors carry the records of a plan; else the driver does.
+
+        A filter of rows reads their images, so where there is one the driver has them.
+        """
+        if any(one.rows for one in topology.subscriptions.values()):
+            return False
         is_local = is_local_master(self.spark.sparkContext.master or "")
         return is_carried_by_executors(plan.records, limits.driver_batch_records, is_local=is_local)
 

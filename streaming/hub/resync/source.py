@@ -23,6 +23,7 @@ from streaming.core.records.images import row_named
 from streaming.core.records.record import Reason
 from streaming.core.state.topology import Topology
 from streaming.hub.resync.pages import LackingRows
+from streaming.stages.filtered import with_filter_columns
 from streaming.stages.tracked import TRACKED_COLUMNS, newest, tracked_rows
 
 FOLDER = "resync"
@@ -55,7 +56,8 @@ class StateSource:
             where = _between(after, min(after + EPOCHS_AT_ONCE, asked.to))
             if asked.is_full:
                 where &= ~ds.field("table").isin(sorted(asked.subscription.tables))
-            log = store.read(TableName.CHANGELOG, where, TRACKED_COLUMNS)
+            columns = with_filter_columns(TRACKED_COLUMNS, asked.subscription)
+            log = store.read(TableName.CHANGELOG, where, columns)
             rows = tracked_rows(log, asked.subscription, asked.ruv, asked.floors)
             found = [newest([*found, rows])]
         return newest(found)

@@ -136,6 +136,21 @@ def test_a_pattern_chooses_tables_also_of_those_that_may_be_written(file: Path) 
     assert [config.writes_of(one) for one in config.replicas] == [{"t"}, {"u"}]
 
 
+def test_the_core_asks_the_conditions_of_an_agreement(file: Path) -> None:
+    """Also of tables that a pattern names; the others have none."""
+    text = GOOD.replace('consumer = "a"', 'consumer = "a"\nrows."u*" = "id > 1"')
+    file.write_text(text, encoding="utf-8")
+    config = load(file)
+
+    one, other = map(config.subscription, config.agreements)
+
+    assert one.rows.keys() == {"u"}
+    assert one.rows["u"].shown(['{"id":"1"}', '{"id":"2"}']) == [False, True]
+    assert one.unfiltered == {"t"}
+    assert not other.rows
+    assert Config.from_document(config.document()).subscription(config.agreements[0]) == one
+
+
 def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:
     """One data set is what most have."""
     file.write_text(in_two_datasets(GOOD), encoding="utf-8")
@@ -350,6 +365,17 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
             'name = "a"\nwrites = ["v"]',
             "replicas[0].writes: 'v' is no table: use some of t, u",
         ),
+        (
+            'tables = ["u"]',
+            'tables = ["u"]\nrows.t = "z = \'a\'"',
+            "agreements[1].rows: 't' is no table: use some of u",
+        ),
+        (
+            'tables = ["u"]',
+            'tables = ["u"]\nrows."u*" = "nothing = 1"',
+            "agreements[1].rows: 'nothing' is no column of table u: use one of",
+        ),
+        ('tables = ["u"]', 'tables = ["u"]\nrows = "x"', "agreements[1].rows"),
         ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
         (
             "[spark]",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.config.named_tables import chosen, unknown
+from streaming.config.named_tables import chosen, filter_texts, unknown
 
 TABLES = ["orders", "tenant_1.orders", "tenant_2.orders", "tenant_1.items", "a*b", "a+b"]
 
@@ -37,6 +37,15 @@ def test_each_name_is_chosen_by_itself_and_each_fault_chooses_nothing(
     """A name that is configured is found whatever it consists of, and no name is passed over."""
     assert chosen(tables, tables) == set(tables)
     assert len(list(unknown(named, tables))) == sum(not chosen([one], tables) for one in named)
+
+
+def test_the_first_condition_that_names_a_table_holds() -> None:
+    """A pattern may stand behind the tables that are exceptions."""
+    rows = {"tenant_1.orders": "one", "tenant_*": "all", "*": "none"}
+
+    found = filter_texts(rows, ["tenant_1.orders", "tenant_2.orders", "zebra"])
+
+    assert found == {"tenant_1.orders": "one", "tenant_2.orders": "all", "zebra": "none"}
 
 
 def test_who_errs_reads_the_near_names() -> None:

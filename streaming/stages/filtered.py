@@ -1,0 +1,69 @@
+"""What the row filters of an agreement make of changelog rows.
+
+A change that leaves a row shown is sent as it is, one that leaves it hidden as its delete; and not
+at all if the row was surely hidden before. tests/reference/sending.py says the same of one entry.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.core.model.change import HUB_RID, Op
+from streaming.core.model.row_filter import RowFilter
+from streaming.core.state.topology import Subscription
+from streaming.stages.checked import Bools, bools, ints
+from streaming.stages.log import CHANGE
+
+FILTER_COLUMNS = ("op", "before", "image", "concurrent", "row_csn")
+"""The columns of the changelog, besides those of who is sent a row, that a filter asks for."""
+
+_Marks = Callable[[RowFilter, Sequence[str | None]], list[bool]]
+
+
+def with_filter_columns(columns: Sequence[str], subscription: Subscription) -> list[str]:
+    """Return these columns of the changelog, and those that the agreement's filters ask for."""
+    more = FILTER_COLUMNS if subscription.rows else ()
+    return [*columns, *(name for name in more if name not in columns)]
+
+
+def hidden(log: pa.Table, subscription: Subscription) -> Bools:
+    """Mark the rows whose image the agreement does not show; they are sent as deletes."""
+    there = bools(pc.is_valid(log["image"]))
+    return _marked(log, "image", there, subscription, _not_shown)
+
+
+def left_out(log: pa.Table, subscription: Subscription) -> Bools:
+    """Mark the changes that an agreement is not sent, for the row was and is hidden.
+
+    The before-image of a change that is not concurrent is the row as it was. Nobody vouches for
+    that of the hub's own changes, which put right what differs.
+    """
+    change = bools(pc.equal(log["kind"], CHANGE)) & (ints(log["rid"]) != HUB_RID)
+    change &= ~bools(pc.fill_null(log["concurrent"], True))  # noqa: FBT003 - the value
+    change &= hidden(log, subscription) | bools(pc.equal(log["op"], Op.DELETE.value))
+    insert = change & bools(pc.equal(log["op"], Op.INSERT.value))
+    first = insert & bools(pc.is_null(log["row_csn"]))
+    was_hidden = _marked(log, "before", change & ~insert, subscription, _surely_hidden)
+    return np.asarray(first | was_hidden, dtype=np.bool_)
+
+
+def _not_shown(row_filter: RowFilter, images: Sequence[str | None]) -> list[bool]:
+    return [not is_shown for is_shown in row_filter.shown(images)]
+
+
+def _surely_hidden(row_filter: RowFilter, images: Sequence[str | None]) -> list[bool]:
+    return row_filter.surely_hidden(images)
+
+
+def _marked(
+    log: pa.Table, column: str, among: Bools, subscription: Subscription, marks: _Marks
+) -> Bools:
+    """Mark, among these rows, those of filtered tables that the filter marks by an image."""
+    found = np.zeros(log.num_rows, dtype=np.bool_)
+    for table, row_filter in subscription.rows.items():
+        places = np.flatnonzero(among & bools(pc.equal(log["table"], table)))
+        if len(places):
+            found[places] = marks(row_filter, log[column].take(pa.array(places)).to_pylist())
+    return found

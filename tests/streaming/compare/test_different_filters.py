@@ -1,0 +1,41 @@
+"""Two databases that are shown different rows differ, and nothing is wrong with them."""
+
+import pytest
+
+from connectors.agent.settings import DatabaseAddress
+from streaming.compare.sides import ComparedSide, check_filters
+from streaming.core.model.errors import QuestionError
+from streaming.core.model.table import ColumnType, Table
+from streaming.filters.row_predicate import RowPredicate
+
+TABLE = Table("t", ("k",), {"k": ColumnType.TEXT})
+
+
+def side(name: str, condition: str | None = None) -> ComparedSide:
+    """A replica that is shown the rows of t by this condition."""
+    rows = {} if condition is None else {"t": RowPredicate(condition, TABLE)}
+    address = None if name == "hub" else DatabaseAddress("sqlite", f"/{name}.db")
+    return ComparedSide(name, name, frozenset({"t", "u"}), address, rows)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "tables"),
+    [
+        (side("a"), side("b"), ["t"]),
+        (side("a", "k = 'x'"), side("b", "k = 'x'"), ["t"]),
+        (side("a", "k = 'x'"), side("b"), ["u"]),
+        (side("hub"), side("b", "k = 'x'"), ["t"]),
+    ],
+)
+def test_what_both_are_shown_can_be_compared(
+    one: ComparedSide, other: ComparedSide, tables: list[str]
+) -> None:
+    """The hub is compared by what the other one is shown."""
+    check_filters(one, other, tables)
+
+
+@pytest.mark.parametrize("condition", [None, "k = 'y'"])
+def test_who_asks_for_more_is_sent_to_the_hub(condition: str | None) -> None:
+    """Each row that only one of them is shown would count as one that differs."""
+    with pytest.raises(QuestionError, match="a and b are shown different rows of table t"):
+        check_filters(side("a", "k = 'x'"), side("b", condition), ["u", "t"])
