@@ -98,7 +98,7 @@ SMALL_ROWS_BYTES = 2**16
 SCAN = ds.ParquetFragmentScanOptions(pre_buffer=True, thrift_string_size_limit=2**31 - 1)
 """Arrow reads no footer with a value of 100 MB, and earlier versions wrote whole values there."""
 
-_LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+LATER = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """Checkpoints and old log entries are the maintenance's work: no batch waits for them."""
 
 
@@ -248,7 +248,7 @@ class StateStore:
         table.delete(
             f"batch = {number}",
             commit_properties=CommitProperties(app_transactions=[Transaction(key, number - 1)]),
-            post_commithook_properties=_LATER,
+            post_commithook_properties=LATER,
         )
         self._appended.pop(name, None)
 
@@ -340,7 +340,7 @@ def append(table: DeltaTable, rows: Rows, key: str, number: int) -> None:
         mode="append",
         writer_properties=SMALL_FILES if rows.nbytes <= SMALL_ROWS_BYTES else FILES,
         commit_properties=marks,
-        post_commithook_properties=_LATER,
+        post_commithook_properties=LATER,
     )
 
 

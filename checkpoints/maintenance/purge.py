@@ -14,7 +14,7 @@ from checkpoints.query import literal
 from checkpoints.reading.purgeable import keeps_records, kept_keys
 from checkpoints.reading.reader import open_state
 from checkpoints.root import open_delta
-from checkpoints.store import FILES, StateStore
+from checkpoints.store import FILES, LATER, StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.command import CommandName
@@ -114,7 +114,7 @@ def _delete(table: DeltaTable, condition: str) -> None:
     """Delete these rows; again if another commit came between, as a compaction of another hub."""
     while True:
         try:
-            table.delete(condition, writer_properties=FILES)
+            table.delete(condition, writer_properties=FILES, post_commithook_properties=LATER)
         except CommitFailedError:
             table.update_incremental()
         else:
