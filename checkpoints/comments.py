@@ -179,7 +179,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "at": "when it was stored",
         "document": "of a config: the whole configuration as JSON, without secrets",
         "command": "of a command: its name",
-        "argument": "of a command: id of what it is about; null: none",
+        "argument": "of a command: id of what it is about; of a config: applied, if `config apply`"
+        " stored it; null: none",
         "seen": "of a command: the hub epoch that the operator looked at",
     },
 }

@@ -1,6 +1,7 @@
 """Table `config`: each version of the configuration, operators' commands, and comparisons."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -19,6 +20,19 @@ KEY = "config"
 """The application transaction under which a number of this table is taken."""
 
 
+_APPLIED = "applied"
+"""The argument of a version that `slackwater config apply` stored, and no hub at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfig:
+    """A version of the configuration as JSON; `is_applied`: by `slackwater config apply`."""
+
+    version: int
+    document: str
+    is_applied: bool
+
+
 def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
     """The version of this configuration; a new one if it is not the last that was stored."""
     while True:
@@ -29,6 +43,22 @@ def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
         row = {"number": number, "kind": "config", "at": time_of(at_ms), "document": document}
         if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
             return number
+
+
+def apply_configuration(
+    store: StateStore, document: str, compared_with: int, at_ms: int
+) -> int | None:
+    """Store the configuration as the next version, which a running hub takes over; its number.
+
+    None: `compared_with` is not the last version any more, and nothing is stored.
+    """
+    while last_version(store) == compared_with:
+        number = last_number(store) + 1
+        row = {"number": number, "kind": "config", "at": time_of(at_ms), "document": document}
+        rows = rows_of(TableName.CONFIG, [row | {"argument": _APPLIED}])
+        if store.append_once(TableName.CONFIG, rows, KEY, number):
+            return number
+    return None
 
 
 def store_comparison(store: StateStore, document: str, at_ms: int) -> int:
@@ -60,17 +90,20 @@ def settings_document(store: StateStore, version: int) -> str | None:
 
 def documents(root: StateRoot) -> list[str]:
     """Every configuration that was stored, the oldest first; none where there is no state yet."""
-    return [*stored_versions(root).values()]
+    return [one.document for one in stored_versions(root)]
 
 
-def stored_versions(root: StateRoot) -> dict[int, str]:
-    """Version -> the configuration as JSON, the oldest first; none where there is no state yet."""
+def stored_versions(root: StateRoot) -> list[StoredConfig]:
+    """Every version that was stored, the oldest first; none where there is no state yet."""
     table = query.open_table(root, TableName.CONFIG)
     where = query.equals({"kind": "config"})
-    columns = ["number", "document"]
+    columns = ["number", "document", "argument"]
     rows = query.select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
-    found = zip(rows["number"].to_pylist(), rows["document"].to_pylist(), strict=True)
-    return {number: text for number, text in found if text is not None}
+    return [
+        StoredConfig(row["number"], row["document"], row["argument"] == _APPLIED)
+        for row in rows.to_pylist()
+        if row["document"] is not None
+    ]
 
 
 def next_commands(store: StateStore, after: int) -> tuple[Command, ...]:

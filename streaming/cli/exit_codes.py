@@ -21,7 +21,8 @@ class ExitCode(IntEnum):
     APART = 3
     """of `level`: yes, but for the replicas that it names"""
     REFUSED = 4
-    """of `config diff`: the file differs in what a hub refuses to change"""
+    """of `config diff`: the file differs in what a hub refuses to change; of `config apply` also:
+    in what needs a restart"""
     NOT_ASKED = 2
     """the question could not be asked: wrong usage or configuration, no state, or a name that
     nothing has, so that a misspelt replica, table, conflict or CSN is never an answer"""

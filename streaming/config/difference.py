@@ -80,6 +80,8 @@ def _of_entries(
             gone, come = _brief(old.get(name)), _brief(new.get(name))
             kind = DifferenceKind.REMOVED if come is None else DifferenceKind.ADDED
             holds, why = HOLDS[f"{section}[].name"], causes.of_entry(section, name, kind)
+            if "compare" in (come or gone or {}):  # its process beside the hub starts with the hub
+                holds = HOLDS["agreements[].compare"]
             yield ConfigDifference(path, kind, gone, come, holds, why)
 
 
@@ -163,10 +165,9 @@ class _Causes:
         consumer = self._consumer(self.after, name)
         said = []
         if added := sorted(new - old):
-            options = " ".join(f"--table {table}" for table in added)
             said.append(
-                f"rows that {_named(added)} has already are sent to {consumer} only by `slackwater"
-                f" resync {name} {options}`"
+                f"{consumer} gets every row of {_named(added)}, and loses those that the hub does"
+                " not have"
             )
         if removed := sorted(old - new):
             said.append(f"{consumer} keeps its rows of {_named(removed)} as they are")

@@ -7,6 +7,8 @@ from enum import StrEnum
 class HoldsFrom(StrEnum):
     """From when on a changed field holds."""
 
+    HUB_EPOCH = "next hub epoch"
+    """from the next hub epoch on, by `slackwater config apply`, or when the hub is started again"""
     RESTART = "restart"
     """when the hub is started again with it"""
     FILE = "file"
@@ -19,16 +21,14 @@ class HoldsFrom(StrEnum):
     """never: a hub refuses it, for its state is written by it"""
 
 
-_RESTART = {
+_HUB_EPOCH = {
     "hub": (
-        *("name", "rid", "state", "topic_prefix", "trigger_ms", "covers_interval_ms"),
-        *("batch_timeout_s", "ack_timeout_s", "heartbeat_timeout_s", "replay_window_h"),
+        *("trigger_ms", "covers_interval_ms", "ack_timeout_s", "heartbeat_timeout_s"),
+        "replay_window_h",
     ),
-    "kafka": ("bootstrap_servers",),
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
-    "agreements[]": ("name", "consumer", "tables", "packets", "packet_every_s", "compare"),
-    "agreements[].compare": ("database", "every_s", "rows_per_s", "load"),
+    "agreements[]": ("name", "consumer", "tables", "packets", "packet_every_s"),
     "functions": ("modules",),
     "limits": (
         *("offsets_per_batch", "batch_ms", "flood_ms", "driver_batch_records", "min_partitions"),
@@ -38,6 +38,13 @@ _RESTART = {
         *("materialize_every_epochs", "materialize_every_s", "refused_again_ms", "reflections"),
     ),
     "retention": ("keep_h", "max_away_h", "conflicts_h"),
+}
+"""Section -> its fields that a running hub takes over; `[]`: of each entry."""
+_RESTART = {
+    "hub": ("name", "rid", "state", "topic_prefix", "batch_timeout_s"),
+    "kafka": ("bootstrap_servers",),
+    "agreements[]": ("compare",),
+    "agreements[].compare": ("database", "every_s", "rows_per_s", "load"),
     "http": ("port", "host", "certificate", "key", "client_ca", "names"),
     "log": ("format", "level"),
     "traces": ("endpoint",),
@@ -45,7 +52,7 @@ _RESTART = {
     "s3": ("endpoint", "region", "access_key_id", "secret_access_key"),
     "": ("spark",),
 }
-"""Section -> its fields that hold from the next start of the hub on; `[]`: of each entry."""
+"""Section -> its fields that hold from the next start of the hub on."""
 _OTHERS = {
     "kafka.options": HoldsFrom.FILE,
     "http.token": HoldsFrom.FILE,
@@ -58,8 +65,9 @@ _OTHERS = {
 }
 
 HOLDS: Mapping[str, HoldsFrom] = {
-    f"{section}.{name}".removeprefix("."): HoldsFrom.RESTART
-    for section, names in _RESTART.items()
+    f"{section}.{name}".removeprefix("."): holds
+    for holds, sections in ((HoldsFrom.HUB_EPOCH, _HUB_EPOCH), (HoldsFrom.RESTART, _RESTART))
+    for section, names in sections.items()
     for name in names
 } | _OTHERS
 """Path of a field, as `slackwater config schema` names it -> from when on it holds."""

@@ -23,7 +23,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.model.csn import CsnParts, format_csn
 from streaming.core.model.errors import SourceError, StateError
 from streaming.core.state.hub_state import FIRST_GENERATION, HubState
-from streaming.core.state.membership import adopted, retired_of, sending_only
+from streaming.core.state.membership import LastTopology, adopted, retired_of, sending_only
 from streaming.core.state.restored import is_behind, is_restored, raised, restored_text
 from streaming.core.text.wording import as_count
 from streaming.hub.batch.hub import Hub, resume
@@ -32,7 +32,7 @@ from streaming.hub.batch.pipeline import process
 from streaming.hub.batch.publishing import publish
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source
-from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.configured import settings_of, topology_of, with_retired
 from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.found_topics import FoundTopics
 
@@ -44,7 +44,7 @@ class Opening:
     """What a hub comes up with; `settings` are of the present configuration.
 
     `outlets(settings)`: where a hub with these settings reaches out. `followed`: the window of a
-    standby.
+    standby. `version`: under which the configuration is stored; 0: it may not be yet.
     """
 
     config: Config
@@ -54,6 +54,7 @@ class Opening:
     source: Source
     outlets: Callable[[BatchSettings], Effects]
     followed: StandbyWindow | None = None
+    version: int = 0
 
     def open(self, store: StateStore, name: str, reach: FaultHook, at_ms: int) -> Hub:
         """Found or open the state, finish what a dead hub left, take over the configuration.
@@ -70,7 +71,7 @@ class Opening:
         self._check_topics(ledger.last)
         is_raised = self._raise_restored(ledger)
         hub = self._finished(ledger, is_raised=is_raised)
-        version = store_configuration(store, self.config.document(), at_ms)
+        version = self.version or store_configuration(store, self.config.document(), at_ms)
         self._adopt(hub, self.settings, self.topics.first, version)
         self._log_retired(hub.state)
         return hub
@@ -195,10 +196,12 @@ class Opening:
         A topic that it knows already keeps its id, by which a loss is found.
         """
         last = hub.ledger.last
-        sending = self.settings.topology.subscriptions
-        state = adopted(last.state, settings.topology, settings.topics.values(), sending)
+        sending, rids = self.settings.topology.subscriptions, settings.topics.values()
+        old = topology_of(self._config_of(hub.ledger.store, last.config_version), judges=False)
+        before = LastTopology(old, last.at_ms)
+        state = adopted(last.state, settings.topology, rids, sending, before)
         is_other = state.agreements.keys() != last.state.agreements.keys()
-        is_other |= retired_of(state) != retired_of(last.state)
+        is_other |= retired_of(state) != retired_of(last.state) or version != last.config_version
         hub.reconfigured = last.state.batch > 0 and is_other
         hub.settings = settings
         hub.outlets = self.outlets(settings)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from checkpoints.commit import faults
 from checkpoints.commit.lock import only_hub, start_again
-from checkpoints.config import documents
 from checkpoints.root import local_folder
 from checkpoints.store import storage_errors
 from connectors.kafka.options import LiveOptions
@@ -19,12 +18,13 @@ from connectors.logs import configure_logs, is_json
 from streaming.config.config import Config
 from streaming.config.errors import check
 from streaming.config.functions import unlisted
-from streaming.config.history import config_history, history_faults
 from streaming.config.sources.live import with_options
 from streaming.core.access.port_access import PortAccess
 from streaming.core.access.secret_names import secrets_of
 from streaming.facts.readiness import HubStage
 from streaming.hub.comparison import compared_beside
+from streaming.hub.config_at_start import ConfigAtStart
+from streaming.hub.in_force import ConfigInForce
 from streaming.hub.observe.extras import lineage, traced
 from streaming.hub.observe.served import served
 from streaming.hub.observe.view import HubView
@@ -55,13 +55,15 @@ def run(
     *,
     available_now: bool = False,
     standby: bool = False,
+    replace_applied: bool = False,
 ) -> None:
     """Run the hub until a signal stops it.
 
     `path`: where the configuration is, for the process beside the hub. `options`, `access`:
     [kafka.options], and who may read the port, as they are now. `available_now`: process what is
     there, publish all of it, then end. `standby`: where another hub works on the state, wait until
-    it does not, with Spark at work. HubError: it could not start or go on, with the reason.
+    it does not, with Spark at work. `replace_applied`: also with a configuration that `config
+    apply` has replaced. HubError: it could not start or go on, with the reason.
     StartInterrupted: it was stopped while it started.
     """
     check(unlisted(config.table_map().values(), config.functions.modules))
@@ -70,11 +72,15 @@ def run(
     access.changed = lambda now: _write_log(config, view, options.latest, now)
     _write_log(config, view, options.latest, access.latest)
     port = served(view, access)
-    at_work = _standby(view, config, port) if standby else _at_once(config, port)
+    start = ConfigAtStart(path, config, replace_applied=replace_applied)
+    at_work = _standby(view, start, port) if standby else _at_once(start, port)
     with storage_errors(config.hub.state), lineage(config), traced(view), at_work as own:
+        config = own.config
+        view.configured(config)
         outage = KafkaOutage(config, view, options)
         beside = nullcontext() if available_now else compared_beside(path, config)
-        _run_on_spark(own, outage, stop, beside, available_now=available_now)
+        in_force = ConfigInForce(config)
+        _run_on_spark(own, outage, in_force, stop, beside, available_now=available_now)
 
 
 def _write_log(
@@ -95,24 +101,27 @@ def _fields(view: HubView) -> dict[str, object]:
 class _AtWork(NamedTuple):
     """What a hub works with; `followed`: the window that it has kept up as a standby."""
 
+    config: Config
     spark: "SparkSession"
     followed: StandbyWindow | None = None
 
 
 @contextmanager
-def _at_once(config: Config, port: AbstractContextManager[None]) -> Iterator[_AtWork]:
+def _at_once(start: ConfigAtStart, port: AbstractContextManager[None]) -> Iterator[_AtWork]:
     """Spark, for the only hub: what can be refused without it is refused before it starts."""
+    config = start.config
     with only_hub(config.hub.state):
-        check(history_faults(config, config_history(documents(config.hub.state))))
+        start.check()
         with port, _spark(config) as spark:
-            yield _AtWork(spark)
+            yield _AtWork(config, spark)
 
 
 @contextmanager
 def _standby(
-    view: HubView, config: Config, port: AbstractContextManager[None]
+    view: HubView, start: ConfigAtStart, port: AbstractContextManager[None]
 ) -> Iterator[_AtWork]:
     """Spark, once no other hub works on the state: it is started, and warm, before that."""
+    config = start.config
     view.stage = HubStage.STANDBY
     with port, _spark(config) as spark, closing(Rehearsal(config, spark)) as rehearsal:
 
@@ -124,8 +133,7 @@ def _standby(
             rehearsal.stop()
             view.stage = HubStage.STARTING
             LOG.info("takes over the state in %s", config.hub.state)
-            check(history_faults(config, config_history(documents(config.hub.state))))
-            yield _AtWork(spark, rehearsal.window)
+            yield _AtWork(start.taken_over(), spark, rehearsal.window)
 
 
 @contextmanager
@@ -145,12 +153,13 @@ def _spark(config: Config) -> Iterator["SparkSession"]:
 def _run_on_spark(
     own: _AtWork,
     outage: KafkaOutage,
+    in_force: ConfigInForce,
     stop: StopSignals,
     beside: AbstractContextManager[None],
     *,
     available_now: bool,
 ) -> None:
-    """Run one service after the other, each with Kafka's options as they are then.
+    """Run one service after the other, each with Kafka's options and configuration of then.
 
     `beside`: entered once the first one is open, and so is its state.
     """
@@ -164,7 +173,7 @@ def _run_on_spark(
             service: Service | None = None
             try:
                 config, options = with_options(outage.config, outage.options), outage.options
-                service = Service(config, own.spark, reach, view, followed, options)
+                service = Service(config, own.spark, reach, view, followed, options, in_force)
                 outage.has_worked = True
                 watchdog.waiting, watchdog.is_away = service.waiting, service.is_away
                 stop.started()
@@ -176,6 +185,10 @@ def _run_on_spark(
                 watchdog.waiting, watchdog.is_away = _nothing, view.is_waiting
                 view.phases.give_up()
                 is_missed = service is not None and service.poll.has_missed
+                is_new = service is None and in_force.is_new
+                if is_new and not outage.is_why(error, is_missed=is_missed):
+                    _configure(in_force.fall_back(error), outage, watchdog)
+                    continue
                 if available_now or not outage.is_why(error, is_missed=is_missed):
                     raise
                 view.stage = HubStage.STARTING
@@ -184,10 +197,22 @@ def _run_on_spark(
                 start_again(outage.config.hub.state)
                 followed = None  # it is older than what this process has committed since
             else:
-                return
+                if not service.is_superseded:
+                    return
+                _configure(in_force.take_over(), outage, watchdog)
+                followed = None
     finally:
         ends.close()
         watchdog.stop()
+
+
+def _configure(config: Config, outage: KafkaOutage, watchdog: Watchdog) -> None:
+    """Let what outlives a service know the configuration of the next one."""
+    outage.config = config
+    outage.view.configured(config)
+    watchdog.waiting, watchdog.is_away = _nothing, outage.view.is_waiting
+    watchdog.trigger_s = config.hub.trigger_ms / 1_000
+    start_again(config.hub.state)
 
 
 def _nothing() -> int:

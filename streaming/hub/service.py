@@ -41,6 +41,7 @@ from streaming.hub.batch.rest import NOTHING_HELD, read_once
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source, furthest, last_records, ranges
 from streaming.hub.configured import settings_of, with_retired
+from streaming.hub.in_force import ConfigInForce
 from streaming.hub.memory import keep_memory
 from streaming.hub.observe.report import HubReport
 from streaming.hub.observe.view import HubView
@@ -71,6 +72,8 @@ class Service:
     """A hub with its surroundings: the state root, the topics, the session and the clock.
 
     `options`: [kafka.options] as they are now, for connections that are opened while it works.
+    `in_force`: has the version of the configuration, and finds the one that is to follow; None: it
+    has its own.
     """
 
     def __init__(
@@ -81,8 +84,10 @@ class Service:
         view: HubView | None = None,
         followed: StandbyWindow | None = None,
         options: LiveOptions | None = None,
+        in_force: ConfigInForce | None = None,
     ) -> None:
         self.config = config
+        self.in_force = in_force or ConfigInForce(config)
         self.options = options or LiveOptions(config.kafka.options)
         self.view = view or HubView(config)
         self.spark = spark
@@ -99,6 +104,7 @@ class Service:
         self.report = HubReport({replica.rid: replica.name for replica in config.replicas})
         self.packet_folders = packet_folders(config)
         self.settings, self.hub = self._open(self.view.phases.noting(reach), followed)
+        self.in_force.opened(self.hub.ledger.last.config_version)
         self.importer = packet_importer(config, self.options.now, lambda: self.hub)
         self.hub.place_at = self.importer.place_at
         self.unwritable = Unwritable(self.settings.updates_topics)
@@ -130,7 +136,8 @@ class Service:
         self.topics = self._topic_look()
         found = topics_of(config, settings)
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
-        opening = Opening(config, settings, history, found, self.source, self._outlets, followed)
+        at_start = found, self.source, self._outlets, followed, self.in_force.version
+        opening = Opening(config, settings, history, *at_start)
         return settings, opening.open(self.store, self.name, reach, _now_ms())
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:
@@ -167,7 +174,7 @@ class Service:
         )
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
-        """Read until stopped; it stops between two batches, with everything published."""
+        """Read until stopped, or until `is_superseded`; between two batches, all published."""
         keep_memory()
         try:
             self._find_losses()
@@ -180,23 +187,25 @@ class Service:
                 LOG.info("reading the topics again from where the hub goes on in them")
             if self.failure:
                 raise self.failure
-            if available_now and not end.is_set():
+            if available_now and not (end.is_set() or self.is_superseded):
                 self._drain()
                 self.hub.upkeep.materialized(wait=True)
         finally:
-            self.view.stage = HubStage.ENDED
+            self.view.stage = HubStage.STARTING if self.is_superseded else HubStage.ENDED
             with self.turn:
                 self.ended = True
             self.first_read.close()
             self.importer.stop()
-            self.poll.stop(ended=sys.exception() is None or not self.poll.has_missed)
+            is_end = sys.exception() is None or not self.poll.has_missed
+            self.poll.stop(ended=is_end and not self.is_superseded)
             self.maintenance.close()
             self.resyncs.close()
             if self.warm is not None:
                 self.warm.close()
             self.updates.close()
             self.topics.close()
-        LOG.info("stopped after batch %d", self.hub.state.batch)
+        if not self.is_superseded:
+            LOG.info("stopped after batch %d", self.hub.state.batch)
 
     def _warm_up(self, end: threading.Event) -> None:
         """On a cluster: have executors that have started all that a batch needs of them."""
@@ -217,7 +226,7 @@ class Service:
         query = self._start(available_now=available_now)
         self.view.query = query is not None
         try:
-            while not (end.is_set() or self.failure or self._has_to_read_anew()):
+            while not (end.is_set() or self._is_over or self._has_to_read_anew()):
                 wait_s = AT_ONCE_S if self.hub.waiting(self.shown, self.paused.rids) else IDLE_S
                 if end.wait(wait_s) if query is None else query.awaitTermination(wait_s):  # type: ignore[arg-type]
                     break
@@ -236,8 +245,15 @@ class Service:
             shutil.rmtree(checkpoint, ignore_errors=True)
         if self.broke is not None and self.failure is None:
             raise HubError(f"a batch failed: {self.broke!r}") from self.broke
-        return self.is_misplaced and not (end.is_set() or self.failure)
+        return self.is_misplaced and not (end.is_set() or self._is_over)
 
+    @property
+    def _is_over(self) -> bool:
+        """Return whether it plans no further batch."""
+        return self.failure is not None or self.is_superseded
+
+    is_superseded = False
+    """The next batch is to be planned by another configuration, so by another service."""
     ended = False
     """A batch failed, so that no other may follow, or the service ended."""
     broke: BaseException | None = None
@@ -296,7 +312,8 @@ class Service:
 
     def _micro_batch(self, query_number: int, records: DataFrame, batch_id: int) -> None:
         with self.turn:
-            if self.ended or query_number != self.query_number or self.is_misplaced:
+            is_old = query_number != self.query_number or self.is_misplaced
+            if self.ended or is_old or self.is_superseded:
                 return
             try:
                 with storage_errors(self.store.root):
@@ -343,9 +360,11 @@ class Service:
         """Run the next batch if one is due; whether one was. `topics`: as they are now."""
         topics = self._suspected() if topics is None else topics
         self._note_writable()
-        plan = self.hub.next_plan(
-            self.shown, _now_ms(), self.commands.after(self.hub.ledger.last.command_number), topics
-        )
+        commands = self.commands.after(self.hub.ledger.last.command_number)
+        if self.in_force.is_superseded(self.store, self.commands.config_version):
+            self.is_superseded = True
+            return False
+        plan = self.hub.next_plan(self.shown, _now_ms(), commands, topics)
         unread = self.poll.with_more(plan.offsets_to)
         self.hub.unread = frozenset(self.settings.topics[topic] for topic in unread)
         if not self.hub.is_due(plan):

@@ -19,7 +19,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.statuses import AwayReason
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.membership import adopted
+from streaming.core.state.membership import LastTopology, adopted
 from streaming.core.state.restored import SentPosition, raised
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.publishing import DecidedBatch
@@ -72,8 +72,10 @@ class PastHub(Hub):
             sent = SentPosition(position.generation - 1, position.hub_epoch - 2)
             state = raised(state, [sent])
         state = state.without_ranges().waiting_anew()
+        before = LastTopology(self.settings.topology, self.ledger.last.at_ms)
         self.settings, self.outlets = settings, _effects(config)
-        self.state = adopted(state, settings.topology, settings.topics.values())
+        rids = settings.topics.values()
+        self.state = adopted(state, settings.topology, rids, before=before)
         self.ledger.last = replace(self.ledger.last, state=self.state)
 
     def send_as(self, log: pa.Table, after: Checkpoint) -> None:

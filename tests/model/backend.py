@@ -1,7 +1,7 @@
 """What a scenario needs of a hub, pure or real: topics in, topics out, and what is committed."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from checkpoints.commit.faults import FaultPoint
@@ -137,6 +137,9 @@ class Backend(Protocol):
         Nothing is unread: what was sent before is taken by what held then.
         """
 
+    def show(self, rid: int, table: str) -> None:
+        """Start it again with a configuration by which this consumer is sent one table more."""
+
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
 
@@ -208,3 +211,10 @@ class Backend(Protocol):
 
     def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""
+
+
+def with_table(topology: Topology, rid: int, table: str) -> Topology:
+    """The topology in which this consumer is sent one table more."""
+    one = topology.by_consumer[rid]
+    wider = replace(one, tables=one.tables | {table})
+    return replace(topology, subscriptions={**topology.subscriptions, one.name: wider})

@@ -53,6 +53,7 @@ from streaming.core.retention.hold import purge_limit
 from streaming.core.retention.purge import ListPlace, Purge, purge_of, purged_lists, spared
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
+from streaming.core.state.membership import LastTopology, adopted
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.restored import SentPosition, is_restored, raised
 from streaming.core.state.topology import Topology
@@ -69,7 +70,7 @@ from streaming.core.tracking.resync import (
 )
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_table
 from tests.model.post import Packet
 from tests.reference.batch import BatchDecision, decide
 from tests.reference.pages import bound_of
@@ -487,6 +488,14 @@ class PureHub:
         self.writes[rid] = before | one if is_allowed else before - one
         self.restart(0)
 
+    def show(self, rid: int, table: str) -> None:
+        """Start again with a configuration by which this consumer is sent one table more."""
+        self.restart(0)
+        before, rids = self.topology, list(self.state.replicas)
+        self.topology = with_table(before, rid, table)
+        changed = LastTopology(before, 0)
+        self.state = adopted(self.state, self.topology, rids, before=changed)
+
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
         name = self.topology.agreement_of(rid) or ""
@@ -508,6 +517,8 @@ class PureHub:
     def wants_batch(self, now_ms: int) -> bool:
         """Return whether there is something to send without input."""
         if due(self.state.refusals, self.topology, now_ms):
+            return True
+        if any(one.begins_resync for one in self.state.agreements.values()):
             return True
         interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
         return any(

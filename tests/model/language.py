@@ -896,6 +896,12 @@ def _may_write(story: Story, replica: str, table: str, *, is_allowed: bool) -> N
     story.world.hub.may_write(story.replica(replica).rid, table, is_allowed=is_allowed)
 
 
+@sentence("{replica} is sent {table} from now on")
+def is_sent_table(story: Story, replica: str, table: str) -> None:
+    """The hub ends, and starts again with a wider agreement; what is unread stays so."""
+    story.world.hub.show(story.replica(replica).rid, table)
+
+
 @sentence("{hours} hours pass")
 def hours_pass(story: Story, hours: str) -> None:
     """Of the right time; nothing else happens."""

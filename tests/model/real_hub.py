@@ -48,7 +48,7 @@ from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_table
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 from tests.model.post import Packet
 
@@ -259,6 +259,13 @@ class RealHub:
         """Change `writes` of this replica in the configuration, and start the hub again."""
         before, one = self.writes.get(rid, frozenset(self.topology.tables)), {table}
         self.writes[rid] = before | one if is_allowed else before - one
+        self._configure()
+        self._close()
+        self.restart(0)
+
+    def show(self, rid: int, table: str) -> None:
+        """Add a table to the agreement of this consumer, and start the hub again."""
+        self.topology = with_table(self.topology, rid, table)
         self._configure()
         self._close()
         self.restart(0)

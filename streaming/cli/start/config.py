@@ -22,7 +22,7 @@ from connectors.database_kinds import KINDS
 from connectors.databases import kind_of
 from connectors.jars import JarsError
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath
-from streaming.cli.start.config_changes import diff
+from streaming.cli.start.config_changes import apply, diff
 from streaming.config import functions
 from streaming.config.access import access_faults
 from streaming.config.config import Config
@@ -39,6 +39,7 @@ from streaming.terminal.output import write_error, write_json, write_line, write
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The configuration.")
 app.command()(diff)
+app.command()(apply)
 
 _OF_HUB = (
     "in `slackwater sql` the hub has a table of this name, which cannot be read together with this"

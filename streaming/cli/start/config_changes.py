@@ -1,4 +1,4 @@
-"""`config diff`: what a file would change of the configuration that a hub has run with."""
+"""`config diff` and `apply`: what a file would change where a hub has run, and have it changed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from checkpoints.config import stored_versions
+from checkpoints.config import apply_configuration, stored_versions
+from checkpoints.store import StateStore
 from streaming.cli.exit_codes import ExitCode, cannot_say
-from streaming.cli.inputs import DEFAULT_CONFIG, AsJson
+from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, now
+from streaming.config.applied import not_applicable, read_stored
 from streaming.config.config import ENV_PREFIX, Config
 from streaming.config.difference import ConfigDifference, differences
 from streaming.config.functions import complaints
@@ -27,6 +28,7 @@ NewConfig = Annotated[
         metavar="FILE", envvar=f"{ENV_PREFIX}CONFIG", help="The configuration that is to hold."
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Apply it; without it nothing is changed.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,50 @@ def diff(file: NewConfig = DEFAULT_CONFIG, *, as_json: AsJson = False) -> None:
     raise typer.Exit(found.exit_code)
 
 
+def apply(file: NewConfig = DEFAULT_CONFIG, *, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Show what differs, as `config diff`; with --yes it holds from the next hub epoch on.
+
+    A running hub takes it over between two batches, without a restart. What needs a restart is
+    refused with exit 4, and so is what a hub would refuse; then nothing is applied.
+    """
+    with cannot_say():
+        config = load(file)
+        found = compared(config)
+    restart = [one.path for one in not_applicable(found.differences)]
+    is_refused = bool(found.refused or restart)
+    version = None
+    if yes and found.differences and not is_refused:
+        version = _apply(config, found.version)
+    if as_json:
+        write_json({**asdict(found), "restart": restart, "applied": version})
+    else:
+        write_compared(found, file)
+        for path in restart:
+            write_error(f"{path} needs a restart: start the hub with {file} instead")
+        if version is not None:
+            write_line(
+                f"configuration {version} is applied: a running hub takes it with its next batch"
+            )
+        elif found.differences and not is_refused:
+            write_line("nothing is applied: --yes does it")
+    if is_refused:
+        raise typer.Exit(ExitCode.REFUSED)
+    raise typer.Exit(ExitCode.NO if found.differences and not yes else ExitCode.YES)
+
+
+def _apply(config: Config, compared_with: int) -> int:
+    """Store the configuration; StateError if another one was stored since it was compared."""
+    at_ms = round(now().timestamp() * 1_000)
+    store = StateStore(config.hub.state)
+    version = apply_configuration(store, config.document(), compared_with, at_ms)
+    if version is None:
+        raise StateError(
+            f"nothing is applied: configuration {compared_with} was replaced while the file was"
+            " compared with it; look at `slackwater config diff` again"
+        )
+    return version
+
+
 def compared(config: Config) -> ComparedConfig:
     """The configuration beside the last that its state has; StateError if there is none."""
     stored = stored_versions(config.hub.state)
@@ -68,27 +114,16 @@ def compared(config: Config) -> ComparedConfig:
         raise StateError(
             f"no hub has run with the state in {config.hub.state}: there is nothing to compare with"
         )
-    version, document = [*stored.items()][-1]
-    history = config_history(stored.values())
+    history = config_history([one.document for one in stored])
     return ComparedConfig(
-        version,
-        differences(_in_force(version, document), config),
+        stored[-1].version,
+        differences(read_stored(stored[-1]), config),
         [
             *complaints(config.table_map().values(), config.functions.modules),
             *history_faults(config, history),
         ],
         [*history.warnings(config)],
     )
-
-
-def _in_force(version: int, document: str) -> Config:
-    try:
-        return Config.from_document(document)
-    except ValidationError as error:
-        raise StateError(
-            f"configuration {version} in the state was written by another version of slackwater,"
-            f" and this one cannot read it: {error.errors()[0]['msg']}"
-        ) from None
 
 
 def write_compared(found: ComparedConfig, file: Path) -> None:

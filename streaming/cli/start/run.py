@@ -18,6 +18,12 @@ AvailableNow = Annotated[
 Standby = Annotated[
     bool, typer.Option("--standby", help="While another hub works on the state, wait to take over.")
 ]
+ReplaceApplied = Annotated[
+    bool,
+    typer.Option(
+        "--replace-applied", help="Start though `slackwater config apply` has replaced this file."
+    ),
+]
 Keep = Annotated[
     Path | None,
     typer.Option("--keep", metavar="DIR", help="Keep configuration, state and logs there."),
@@ -57,6 +63,7 @@ def run(
     config: ConfigPath = DEFAULT_CONFIG,
     available_now: AvailableNow = False,
     standby: Standby = False,
+    replace_applied: ReplaceApplied = False,
 ) -> None:
     """Run the hub until SIGTERM or Ctrl-C; it stops after a complete batch.
 
@@ -67,6 +74,7 @@ def run(
         live = live_options(config, configured), live_access(config, configured)
         process = import_module("streaming.hub.process")  # it imports Spark
         options = {"available_now": available_now, "standby": standby}
+        options["replace_applied"] = replace_applied
         process.run(config, configured, stop, *live, **options)
 
 

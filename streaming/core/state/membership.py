@@ -1,7 +1,7 @@
 """Who takes part: the state follows the configuration, and keeps what is configured no more."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.ruv import Ruv
@@ -9,16 +9,30 @@ from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Subscription, Topology
+from streaming.core.tracking.ranges import KeyRange, RangeRealign, with_range
+
+
+@dataclass(frozen=True, slots=True)
+class LastTopology:
+    """The topology of the last commit, and the hub's clock then."""
+
+    topology: Topology
+    at_ms: int
 
 
 def adopted(
-    state: HubState, topology: Topology, rids: Iterable[int], sending: Collection[str] | None = None
+    state: HubState,
+    topology: Topology,
+    rids: Iterable[int],
+    sending: Collection[str] | None = None,
+    before: LastTopology | None = None,
 ) -> HubState:
     """The state under a configuration (docs/protocol.md, What is configured no more).
 
     Every configured replica, agreement and data set has a place; the others are retired.
     `sending`: the agreements that may be sent something, None: all that are configured. A hub that
     finishes a batch of an earlier configuration sends nothing for what was removed since.
+    `before`: where the configuration changes; a consumer that is sent more tables gets them whole.
     """
     configured = dict.fromkeys(rids)
     known = _of_agreements(state, topology)
@@ -29,7 +43,7 @@ def adopted(
     }
     sent = subscriptions.keys() & (subscriptions if sending is None else sending)
     nothing = {dataset: Ruv(state.replicageneration) for dataset in topology.datasets}
-    return replace(
+    after = replace(
         state,
         ruvs={**nothing, **state.ruvs},
         purge_ruvs={**nothing, **state.purge_ruvs},
@@ -41,6 +55,32 @@ def adopted(
             for name, one in agreements.items()
         },
     )
+    return after if before is None else _widened(after, topology, before)
+
+
+def _widened(state: HubState, topology: Topology, before: LastTopology) -> HubState:
+    """The state whose agreements scan the tables that they did not send before.
+
+    What the consumer writes there until it has them is concurrent: it has not seen their rows. A
+    table that was not configured has no rows, and those of its consumer are not to be deleted.
+    """
+    agreements, ranges = dict(state.agreements), state.ranges
+    for name, tables in _added_tables(topology, before.topology).items():
+        for table in sorted(tables):
+            one = agreements[name]
+            whole = RangeRealign(KeyRange(table), one.consumer, state.hub_epoch + 1)
+            ranges = with_range(ranges, whole)
+            agreements[name] = one.rescanning(table, before.at_ms)
+    return replace(state, agreements=agreements, ranges=ranges)
+
+
+def _added_tables(topology: Topology, before: Topology) -> Mapping[str, frozenset[str]]:
+    """Agreement -> the tables that it sends now to the same consumer, and did not before."""
+    return {
+        name: frozenset(one.tables & before.tables.keys()) - old.tables
+        for name, one in topology.subscriptions.items()
+        if (old := before.subscriptions.get(name)) is not None and old.consumer == one.consumer
+    }
 
 
 def _of_agreements(state: HubState, topology: Topology) -> dict[int, ReplicaState]:

@@ -71,9 +71,13 @@ class HubView:
     _functions: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count batches that take longer than the trigger allows; keep what never changes."""
+        """Count batches that take longer than the trigger allows."""
         self.phases.observers.append(self._timed)
-        config = self.config
+        self.configured(self.config)
+
+    def configured(self, config: Config) -> None:
+        """Look at a hub that works by this configuration."""
+        self.config = config
         self._topics = {one.name: config.changes_topic(one.name) for one in config.replicas}
         self._functions = {n: t.function.rule for n, t in config.table_map().items()}
 

@@ -57,7 +57,7 @@ TABLES, AGREEMENTS = BEFORE["tables"], BEFORE["agreements"]
 CASES = [
     (
         changed(hub={"trigger_ms": 500}),
-        ("hub.trigger_ms", CHANGED, 100, 500, HoldsFrom.RESTART, ""),
+        ("hub.trigger_ms", CHANGED, 100, 500, HoldsFrom.HUB_EPOCH, ""),
     ),
     (
         changed(kafka={"options": {"client.id": "other", "sasl.password": "new"}}),
@@ -74,31 +74,28 @@ CASES = [
     (
         changed(tables=[{**TABLES[0], "function": "MAX(v)"}, TABLES[1]]),
         (
-            *("tables[t].function", CHANGED, "EPOCH", "MAX(v)", HoldsFrom.RESTART),
+            *("tables[t].function", CHANGED, "EPOCH", "MAX(v)", HoldsFrom.HUB_EPOCH),
             "decides what is judged from then on; what was judged stays as it is",
         ),
     ),
     (
         changed(tables=[{**TABLES[0], "columns": {"v": "text", "k": "text"}}, TABLES[1]]),
         (
-            *("tables[t].columns", CHANGED, ["k", "v"], ["v", "k"], HoldsFrom.RESTART),
+            *("tables[t].columns", CHANGED, ["k", "v"], ["v", "k"], HoldsFrom.HUB_EPOCH),
             "start every agent with it",
         ),
     ),
     (
         changed(agreements=[AGREEMENTS[0], {**AGREEMENTS[1], "tables": ["u", "t"]}]),
         (
-            *("agreements[to-b].tables", CHANGED, ["t"], ["u", "t"], HoldsFrom.RESTART),
-            (
-                "rows that table u has already are sent to b only by `slackwater resync to-b"
-                " --table u`"
-            ),
+            *("agreements[to-b].tables", CHANGED, ["t"], ["u", "t"], HoldsFrom.HUB_EPOCH),
+            "b gets every row of table u, and loses those that the hub does not have",
         ),
     ),
     (
         changed(agreements=[{**AGREEMENTS[0], "tables": ["u"]}, AGREEMENTS[1]]),
         (
-            *("agreements[to-a].tables", CHANGED, ["*"], ["u"], HoldsFrom.RESTART),
+            *("agreements[to-a].tables", CHANGED, ["*"], ["u"], HoldsFrom.HUB_EPOCH),
             "a keeps its rows of table t as they are",
         ),
     ),
@@ -107,13 +104,13 @@ CASES = [
         (
             *("agreements[to-b]", REMOVED),
             {"consumer": "b", "tables": ["t"], "packet_every_s": 10},
-            *(None, HoldsFrom.RESTART, "retired: b is sent nothing more by it"),
+            *(None, HoldsFrom.HUB_EPOCH, "retired: b is sent nothing more by it"),
         ),
     ),
     (
         changed(replicas=[*BEFORE["replicas"], {"name": "c", "rid": 3}]),
         (
-            *("replicas[c]", ADDED, None, {"rid": 3}, HoldsFrom.RESTART),
+            *("replicas[c]", ADDED, None, {"rid": 3}, HoldsFrom.HUB_EPOCH),
             "its topic is created if it is missing, and read",
         ),
     ),

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
+from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
-from streaming.core.state.membership import adopted, retired_of, sending_only
+from streaming.core.state.membership import LastTopology, adopted, retired_of, sending_only
 from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Subscription, Topology
+from streaming.core.tracking.ranges import KeyRange, RangeRealign
 from tests.harness.builders import send_range
 from tests.streaming.core.intake.speaker import RULES, T
 
@@ -122,3 +123,45 @@ def test_a_batch_of_an_earlier_configuration_sends_only_what_is_configured_now()
 
     assert found.replicas[2].status is ReplicaStatus.LIVE
     assert [set(one) for one in retired_of(found)] == [set(), {"a2"}]
+
+
+U = replace(T, name="u")
+NARROW = Topology({"t": T, "u": U}, {"a2": Subscription("a2", 2, frozenset("t"))})
+WIDE = Topology({"t": T, "u": U}, {"a2": Subscription("a2", 2, frozenset("tu"))})
+
+
+def widened(agreement: AgreementState, before: Topology) -> HubState:
+    """The state with this agreement under WIDE, behind hub epoch 9 under another topology."""
+    state = state_of(ReplicaState(2), agreement, hub_epoch=9)
+    return adopted(state, WIDE, [1, 2], before=LastTopology(before, at_ms=5))
+
+
+def test_a_wider_agreement_gets_the_table_whole() -> None:
+    """Else its rows of before would never come, and what it writes there would win over them."""
+    agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, session="s", acked_covers=8)
+
+    found = widened(agreement, NARROW)
+
+    assert found.agreements["a2"] == agreement.rescanning("u", 5)
+    assert found.agreements["a2"].begins_resync
+    assert found.ranges == (RangeRealign(KeyRange("u"), 2, 10),)
+
+
+def test_a_consumer_that_is_away_gets_it_when_it_is_back() -> None:
+    """It is only noted; so is it of one that an operator has paused."""
+    agreement = AgreementState("a2", 2).away(AwayReason.PAUSED, 1)
+
+    found = widened(agreement, NARROW)
+
+    assert found.agreements["a2"] == replace(agreement, scans=frozenset("u"))
+
+
+@pytest.mark.parametrize("before", [WIDE, Topology({"t": T}, NARROW.subscriptions)])
+def test_no_table_is_sent_whole_that_has_no_rows_of_before(before: Topology) -> None:
+    """One that the consumer has, and one that is new to the hub: its own rows would be deleted."""
+    agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, session="s", acked_covers=8)
+
+    found = widened(agreement, before)
+
+    assert found.agreements["a2"] == agreement
+    assert found.ranges == ()
