@@ -44,7 +44,7 @@ class LastPoll:
     when its last record came. `away`: the broker that does not answer, since `away_since_ms`, as of
     `away_at_ms`, with what it refuses in `away_why`. `at_rest`: what the hub has read and not
     committed. `unreadable`: changes topic -> why it may not be read. `packets`: what does not come
-    through by packets -> what to do.
+    through by packets -> what to do. `unknown`: topics under the prefix that are of no replica.
     """
 
     hub: str
@@ -59,6 +59,7 @@ class LastPoll:
     at_rest: ReadAtRest = READ_NOTHING
     unreadable: Mapping[str, str] = field(default_factory=dict)
     packets: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 def moves_since(
@@ -105,6 +106,7 @@ def read_poll(root: StateRoot) -> LastPoll | None:
             at_rest,
             refused,
             packets,
+            tuple(map(str, found.get("unknown") or ())),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -104,6 +104,11 @@ class Topics(AdminConnection):
             there = set(self._admin.list_topics())
         return [name for name in names if name in there]
 
+    def beginning_with(self, prefix: str) -> list[str]:
+        """The topics with this prefix that Kafka shows, by name."""
+        with self._client_errors():
+            return sorted(name for name in self._admin.list_topics() if name.startswith(prefix))
+
     def ids(self, names: Sequence[str]) -> dict[str, str]:
         """Topic -> its id: another id under the same name means that it was created again."""
         return {topic["name"]: str(topic["topic_id"]) for topic in self._described(names)}

@@ -119,6 +119,8 @@ class Service:
             principal=self.unreadable.principal,
             at_rest=lambda: self.hub.held.at_rest,
             packets=lambda: {**self.packet_folders.problems, **self.importer.problems},
+            prefix=config.changes_topic(""),
+            no_others=[*self.settings.retired_topics, config.changes_topic(config.hub.name)],
         )
         self.first_read = FirstRead(self._read_for_nobody)
         self.view.hubs_seen = self.poll.hubs_seen

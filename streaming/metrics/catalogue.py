@@ -28,7 +28,7 @@ FORMAT_VERSION = Metric(
 )
 CONFIG_VERSION = Metric(
     "slackwater_config_version",
-    "The number of the configuration that is in force; it grows when a changed one is started.",
+    "The number of the configuration that is in force; it grows when another is started or applied.",
     "changes(slackwater_config_version[1d])",
 )
 
@@ -222,6 +222,11 @@ HANDLING = Metric(
     ("replica",),
 )
 
+UNKNOWN_TOPICS = Metric(
+    "slackwater_unknown_topics",
+    "How many changes topics under the prefix are of no replica, so that nobody reads them.",
+    "slackwater_unknown_topics > 0",
+)
 PACKET_PROBLEMS = Metric(
     "slackwater_packet_problems",
     "How many packets, or folders of packets, need a person; `slackwater status` names them.",
@@ -357,7 +362,7 @@ HUB = {
     "Input": (
         *(RECORDS_READ, UNREAD, CHANGES, DUPLICATES, LATE, QUARANTINED, QUARANTINE),
         *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
-        *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, PACKET_PROBLEMS),
+        *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, PACKET_PROBLEMS, UNKNOWN_TOPICS),
     ),
     "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, HANDLING),
     "Agreements": AGREEMENTS,

@@ -82,6 +82,7 @@ def _input(found: LiveFacts) -> Iterator[Sample]:
     behind = [found.status.unread.get(name, 0) for name in found.topics] or [0]
     for statistic, of in (("avg", fmean), ("max", max), ("min", min)):
         yield c.KAFKA_BEHIND, (statistic,), of(behind)
+    yield c.UNKNOWN_TOPICS, (), len(found.status.unknown_topics)
     yield c.PACKET_PROBLEMS, (), len(found.status.packets)
 
 

@@ -1,6 +1,6 @@
 """`status`: the hub as of its last commit, with its replicas, agreements and conflicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -76,6 +76,7 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     if not needs:
         write_line(_in_order(found))
     for warning in (
+        *unknown_topic_warnings(found.unknown_topics),
         *unreplicated_warnings(found.unreplicated),
         *schema_warnings(found.schema_differences),
     ):
@@ -135,6 +136,15 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
             write_sentence(f"{agreement.name}: {agreement.comparison.text}")
     write_line()
     _show_counters(found.replicas, found.counters)
+
+
+def unknown_topic_warnings(topics: Iterable[str]) -> Iterator[str]:
+    """A sentence for each topic that is written, or was, for a replica that nobody configured."""
+    for one in topics:
+        yield (
+            f"warning: {one} is the topic of no configured replica, so it is not read: add the"
+            " replica, or delete the topic"
+        )
 
 
 def _longest(delays_s: Iterable[float]) -> str | None:

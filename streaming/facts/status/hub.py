@@ -89,7 +89,8 @@ class HubStatus:
     replica -> the columns that stay in its database, as table.column. `schema_differences`: those
     that matter, between the schemas that the agents published. `process`: the one that wrote last.
     `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
-    packets -> what to do. `history`: what is kept of it. `counts`: of the last batch; `totals`:
+    packets -> what to do. `unknown_topics`: changes topics under the prefix that are of no replica,
+    and that are not read. `history`: what is kept of it. `counts`: of the last batch; `totals`:
     since the state was made.
     """
 
@@ -113,6 +114,7 @@ class HubStatus:
     unheard: tuple[UnheardReplica, ...]
     unread: dict[str, int]
     packets: dict[str, str]
+    unknown_topics: tuple[str, ...]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
     unnamed: dict[str, dict[str, int]]
@@ -182,6 +184,7 @@ def hub_status(
         unheard=silent,
         unread=dict(open_.unread),
         packets=dict(poll.packets) if poll else {},
+        unknown_topics=poll.unknown if poll else (),
         quarantine=QuarantineSummary(kept, quarantine, kept - recorded.named),
         differing=recorded.differing,
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkpoints.commit.last_poll import (
@@ -26,6 +26,8 @@ LOG = logging.getLogger("slackwater")
 
 EVERY_S = 2.0
 CONNECT_MS = 5_000
+UNKNOWN_EVERY_S = 60.0
+"""How often all topics of the broker are listed, to find those of no replica."""
 SEEN_MS = 60_000
 """How long another hub counts after its poll."""
 MISSED_S = 60.0
@@ -44,7 +46,8 @@ class TopicPoll:
     since, and when they last did. `broker`: its address, for people. `principal`: whom it takes the
     hub for. `asked_s`: since when an answer is waited for. `at_rest`: what the hub has read and not
     committed. `packets`: what does not come through by packets. `early`: whether to poll at once,
-    for those who look.
+    for those who look. `prefix`: of changes topics; `no_others`: those with it that are of no
+    replica's and known all the same. `unknown`: the others with it, as they were listed last.
     A missing topic is created again at once: who reads it elsewhere then fails soon, and would wait
     for minutes otherwise.
     """
@@ -57,6 +60,9 @@ class TopicPoll:
     facts: Mapping[str, TopicFacts] = field(default_factory=dict)
     at_rest: Callable[[], ReadAtRest] = lambda: READ_NOTHING
     packets: Callable[[], Mapping[str, str]] = dict
+    prefix: str = ""
+    no_others: Collection[str] = ()
+    unknown: tuple[str, ...] = ()
     stopped: threading.Event = field(default_factory=threading.Event)
     early: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
@@ -68,6 +74,7 @@ class TopicPoll:
     ended: bool = True
     began_ms: int = 0
     others_ms: dict[str, int] = field(default_factory=dict)
+    _listed_s: float = float("-inf")
 
     def start(self) -> None:
         """Start polling."""
@@ -95,6 +102,7 @@ class TopicPoll:
         self.asked_s = time.monotonic()
         try:
             facts = self.look.look_once([*self.topics, *self.others])
+            self._list_unknown()
         except SourceError as error:
             self._failed(error)
             return
@@ -103,6 +111,19 @@ class TopicPoll:
         self._answered()
         self.facts = facts
         self._record()
+
+    def _list_unknown(self) -> None:
+        """List the topics under the prefix that nobody reads, and say which are new among them."""
+        now_s = time.monotonic()
+        if not self.prefix or now_s - self._listed_s < UNKNOWN_EVERY_S:
+            return
+        self._listed_s, before = now_s, self.unknown
+        known = {*self.topics, *self.others, *self.no_others}
+        found = self.look.beginning_with(self.prefix)
+        self.unknown = tuple(name for name in found if name not in known)
+        for name in self.unknown:
+            if name not in before:
+                LOG.warning("%s is the topic of no configured replica: it is not read", name)
 
     @property
     def ends(self) -> dict[str, int]:
@@ -160,6 +181,7 @@ class TopicPoll:
             moves = moves_since(before, ends, at_ms)
             found = LastPoll(self.hub, at_ms, ends, ended, moves, at_rest=self.at_rest())
             found = replace(found, unreadable=self.refusals, packets=self.packets())
+            found = replace(found, unknown=self.unknown)
             write_poll(self.root, found)
         except OSError as error:  # the file grows old, and `level` says so
             LOG.warning("the last poll is not recorded: %s", error)

@@ -53,6 +53,16 @@ class TopicLook:
             self.close()
             raise
 
+    def beginning_with(self, prefix: str) -> list[str]:
+        """The topics with this prefix, by name; SourceError if Kafka does not answer."""
+        try:
+            with self.turn:
+                self.admin = self.admin or self.connect()
+                return self.admin.beginning_with(prefix)
+        except SourceError:
+            self.close()
+            raise
+
     def _look(self, names: Collection[str]) -> Mapping[str, TopicFacts]:
         if self.admin is None:
             self.admin = self.connect()

@@ -448,6 +448,19 @@ def test_an_idle_hub_that_polls_is_in_order(slackwater: Slackwater, state: Writt
     assert "2 records of a, as of 0 s ago" in answer.out
 
 
+def test_a_topic_of_no_replica_is_named(slackwater: Slackwater, state: WrittenState) -> None:
+    """Somebody writes there, or did; what is configured is in order all the same."""
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=now_ms())
+    unknown = ("slackwater.changes.x",)
+    write_poll(state.root, LastPoll("host:1", now_ms(), {}, unknown=unknown))
+
+    answer = slackwater("status")
+
+    assert answer.code == 0
+    assert "warning: slackwater.changes.x is the topic of no configured replica" in answer.out
+    assert slackwater("status", "--json").facts["unknown_topics"] == [*unknown]
+
+
 def test_an_agent_that_is_not_heard_is_a_problem(
     slackwater: Slackwater, state: WrittenState
 ) -> None:
