@@ -82,6 +82,13 @@ def last_version(store: StateStore) -> int:
     return max(rows["number"].to_pylist(), default=0)
 
 
+def last_applied(store: StateStore) -> int:
+    """The number of the last configuration that `config apply` stored; 0: none was."""
+    is_applied = (ds.field("kind") == "config") & (ds.field("argument") == _APPLIED)
+    rows = store.read(TableName.CONFIG, is_applied, ["number"])
+    return max(rows["number"].to_pylist(), default=0)
+
+
 def settings_document(store: StateStore, version: int) -> str | None:
     """The configuration of this version as JSON, or None."""
     rows = store.read(TableName.CONFIG, ds.field("number") == version, ["document"])

@@ -34,16 +34,16 @@ class ConfigInForce:
     _before: "tuple[Config, int] | None" = None
     _next: "tuple[Config, int] | None" = None
 
-    def is_superseded(self, store: StateStore, last: int) -> bool:
-        """Return whether the hub takes another version; `last`: the last one that is stored.
+    def is_superseded(self, store: StateStore, applied: int) -> bool:
+        """Return whether the hub takes another version; `applied`: the last that was applied.
 
         One that this process cannot work by is refused in the log, and the hub goes on.
         """
-        if last > max(self.version, self.refused):
+        if applied > max(self.version, self.refused):
             try:
-                self._next = self._prepared(store, last), last
+                self._next = self._prepared(store, applied), applied
             except HubError as error:
-                self._refuse(last, error)
+                self._refuse(applied, error)
         return self._next is not None
 
     def take_over(self) -> Config:

@@ -363,7 +363,7 @@ class Service:
         topics = self._suspected() if topics is None else topics
         self._note_writable()
         commands = self.commands.after(self.hub.ledger.last.command_number)
-        if self.in_force.is_superseded(self.store, self.commands.config_version):
+        if self.in_force.is_superseded(self.store, self.commands.applied):
             self.is_superseded = True
             return False
         plan = self.hub.next_plan(self.shown, _now_ms(), commands, topics)

@@ -28,7 +28,7 @@ FORMAT_VERSION = Metric(
 )
 CONFIG_VERSION = Metric(
     "slackwater_config_version",
-    "The number of the configuration that is in force; it grows when another is started or applied.",
+    "The number of the configuration in force; it grows with each that is started or applied.",
     "changes(slackwater_config_version[1d])",
 )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from checkpoints.config import apply_configuration, store_configuration
+from checkpoints.config import apply_configuration, last_applied, store_configuration
 from checkpoints.store import StateStore
 from streaming.config.config import Config
 from streaming.config.sources.load import load
@@ -33,10 +33,12 @@ def test_a_later_version_is_taken_over_once(config: Config) -> None:
     store, applied = StateStore(config.hub.state), with_function(config, "CSN")
     in_force = ConfigInForce(config)
     in_force.opened(store_configuration(store, config.document(), 1))
-    assert not in_force.is_superseded(store, 1)
+    assert not in_force.is_superseded(store, last_applied(store))
     assert apply_configuration(store, applied.document(), 1, 2) == 2
 
-    assert in_force.is_superseded(store, 2)
+    assert last_applied(store) == 2
+    store_configuration(store, with_function(config, "EPOCH2").document(), 3)  # by another hub
+    assert in_force.is_superseded(store, last_applied(store))
     assert in_force.take_over().tables[0].function == "CSN"
     assert (in_force.version, in_force.is_new) == (2, True)
     in_force.opened(2)
