@@ -62,9 +62,10 @@ BOARD = Board(
                     "max(slackwater_hub_epoch - slackwater_purge_horizon_epoch)",
                 ),
                 stat(
-                    "Packets",
-                    "Packets, or folders of packets, that need a person; `status` names them.",
-                    "max(slackwater_packet_problems)",
+                    "Packets, topics",
+                    "Packets, or folders of packets, that need a person, and topics of no replica;"
+                    " `status` names them.",
+                    "max(slackwater_packet_problems + slackwater_unknown_topics)",
                     look=Look.ALARM,
                 ),
             ),

@@ -40,7 +40,7 @@ NOTHING_OF_IT = {
     *("Refused", "Refused in an hour"),  # of the agent, whose database took every row
     *("Journal backlog", "Largest backlog"),  # it has published all
     "Log kept",  # its journal is no server's log
-    *("Changes not sent by origin", "Packets"),  # all is sent, and nobody is fed by packets
+    *("Changes not sent by origin", "Packets, topics"),  # all is sent, and nobody is fed by packets
     *("Uncarried", "Saved"),  # what it wrote was taken, and nothing of it was overwritten
 }
 """Panels that may be at 0 under this workload; they have data all the same."""

@@ -10,10 +10,15 @@ KNOWN = {
     "kafka": {"bootstrap_servers": "localhost:9092"},
     "replicas": [{"name": "a", "rid": 1}],
     "tables": [TABLE],
+    "agreements": [{"name": "to-a", "consumer": "a"}],
 }
 NEVER = {
     "replicas[].rid": {**KNOWN, "replicas": [{"name": "a", "rid": 2}]},
     "tables[].key": {**KNOWN, "tables": [{**TABLE, "key": ["v"]}]},
+    "agreements[].rows": {
+        **KNOWN,
+        "agreements": [{"name": "to-a", "consumer": "a", "rows": {"t": "v = 'x'"}}],
+    },
 }
 """Field -> a configuration that has it otherwise than KNOWN."""
 
