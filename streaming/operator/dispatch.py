@@ -108,8 +108,8 @@ def carry_out(
     released = release.act(store, quarantined, writer, revalidate, originals, plan.batch)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
     intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
-    tables, upto = intake.topology.tables, intake.state.hub_epoch
-    if refused := undo.act(undone, store, tables, writer, upto):
+    tables, state = intake.topology.tables, intake.state
+    if refused := undo.act(undone, store, tables, writer, state.hub_epoch, state.purge_epoch):
         intake.counts["refused_undos"] += refused
     return CommandEffects(released, resolved, nudged)
 

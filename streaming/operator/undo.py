@@ -46,16 +46,21 @@ def act(
     tables: Mapping[str, Table],
     author: HubChangeWriter,
     upto: int,
+    purge_epoch: int,
 ) -> int:
     """Carry out commands that are `undo`, by the state behind hub epoch `upto`; how many cannot be.
 
-    Of those the table is not configured any more, or the past that they name is not kept.
+    Of those the table is not configured any more, or the past that they name is not kept. What is
+    purged up to `purge_epoch` is not looked for: a batch that is repeated may not find it any more.
     """
     refused = 0
     for command in commands:
         order = parse_undo_order(command.argument or "")
         table = tables.get(order.table)
-        plan = None if table is None else _planned_in_batch(store, table, order, command.seen, upto)
+        if table is None or order.to < purge_epoch:
+            plan = None
+        else:
+            plan = _planned_in_batch(store, table, order, command.seen, upto)
         if plan is None:
             refused += 1
         else:
