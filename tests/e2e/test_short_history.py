@@ -1,5 +1,6 @@
 """A hub that keeps its history for seconds: what all have goes; who was away too long returns."""
 
+import itertools
 import threading
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from streaming.core.state.hub_state import HubState
 from streaming.hub.service import Service
 from tests.e2e.test_consumers_away import AWAY, are_equal, comes_to, resync_of, write
 from tests.harness.agents_of_kinds import agents, at_work, captures, create, rows
+from tests.harness.hub_process import TIMEOUT_S
 from tests.harness.site import RunningHub, Site, site, site_with_sessions
 from tests.harness.sqlite_agents import kill
 from tests.model.hub import HubKilledError
 
 KEEP_S, MAX_AWAY_S = 2, 8
+KEPT_EPOCHS = 3
 SETTINGS = {
     "RETENTION__KEEP_H": KEEP_S / 3_600,
     "RETENTION__MAX_AWAY_H": MAX_AWAY_S / 3_600,
@@ -34,6 +37,12 @@ def state_of(at: Site) -> HubState:
     commit = open_state(at.state).commit
     assert commit is not None
     return commit.state
+
+
+def rows_epoch(at: Site) -> int:
+    """Up to where `rows` is brought, as the last commit names it."""
+    commit = open_state(at.state).commit
+    return commit.rows_epoch if commit else 0
 
 
 def logged(at: Site) -> list[int]:
@@ -61,13 +70,19 @@ def purges_up_to(at: Site, hub: RunningHub, hub_epoch: int) -> None:
 
 def dies(at: Site, spark: SparkSession, fatal: FaultPoint) -> None:
     """Let a hub in this process work until it comes there."""
+    end = threading.Event()
 
     def reach(point: FaultPoint) -> None:
         if point is fatal:
             raise HubKilledError
 
-    with pytest.raises((HubKilledError, HubError), match=r"^$|HubKilledError"):
-        Service(at.config(), spark, reach).run(threading.Event())
+    guard = threading.Timer(TIMEOUT_S, end.set)  # a hub that never comes there ends in order
+    guard.start()
+    try:
+        with pytest.raises((HubKilledError, HubError), match=r"^$|HubKilledError"):
+            Service(at.config(), spark, reach).run(end)
+    finally:
+        guard.cancel()
 
 
 @pytest.mark.more
@@ -120,8 +135,9 @@ def test_a_hub_that_dies_over_a_purge_repeats_it(
     with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
         a, b = pair.replicas.values()
         with pair.running(spark) as hub:
-            for number in range(5):
-                a.write(f"k{number}", "first")
+            numbers = itertools.count()
+            while rows_epoch(pair) < KEPT_EPOCHS:  # a commit names it: who writes nothing has none
+                a.write(f"k{next(numbers)}", "first")
                 hub.brings(a, b)
         before = logged(pair)
         dies(pair, spark, FaultPoint.BEFORE_PURGE)
