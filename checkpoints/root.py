@@ -108,6 +108,16 @@ def exist(root: StateRoot, *names: str) -> list[bool]:
     return [one.type.name != "NotFound" for one in found]
 
 
+def written_s(root: StateRoot, name: str) -> float | None:
+    """When a file was written, in seconds since 1970; None: it is not there."""
+    if isinstance(root, Path):
+        with suppress(FileNotFoundError):
+            return (root / name).stat().st_mtime
+        return None
+    written_ns: int | None = _files(root.access).get_file_info(_path(root, name)).mtime_ns
+    return None if written_ns is None else written_ns / 1e9
+
+
 def read_file(root: StateRoot, name: str) -> bytes:
     """Return what a file holds; OSError if it cannot be read."""
     if isinstance(root, Path):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from checkpoints.query import file_sizes
 from checkpoints.reading.reader import Reader
-from checkpoints.root import folder_of, local_folder
+from checkpoints.root import local_folder, written_s
 from checkpoints.tables import TableName
 
 _LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
@@ -44,7 +44,5 @@ def _table_files(reader: Reader, name: TableName) -> TableFiles | None:
     if table is None:
         return None
     sizes = file_sizes(table).values()
-    files, path = folder_of(reader.root, f"{name}/{_LAST_CHECKPOINT}")
-    written_ns = files.get_file_info(path).mtime_ns
-    written_s = None if written_ns is None else written_ns / 1e9
-    return TableFiles(len(sizes), sum(sizes), written_s)
+    checkpoint_s = written_s(reader.root, f"{name}/{_LAST_CHECKPOINT}")
+    return TableFiles(len(sizes), sum(sizes), checkpoint_s)

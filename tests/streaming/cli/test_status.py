@@ -249,6 +249,7 @@ def test_status_shows_what_is_retired(
         "packets": None,
         "comparison": None,
         "not_compared": None,
+        "hold_left_s": None,
     }
     rows = [line.split() for line in shown.splitlines()]
     assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in [row[:7] for row in rows]
