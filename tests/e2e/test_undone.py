@@ -90,7 +90,7 @@ def test_bad_statements_are_undone_and_good_writes_stay(three: Site, spark: Spar
             are_everywhere(three, hub, SEEDS | {"s000": "written since"})
 
             before = epoch(three)
-            execute(three, "b", "UPDATE t SET v = 'spoilt' WHERE k LIKE 's%'")
+            execute(three, "b", "UPDATE t SET v = 'spoilt' WHERE k LIKE ?", "s%")
             hub.waits_for(lambda: rows(three, "c")["s002"] == "spoilt", "c has what b spoilt")
             execute(three, "c", "UPDATE t SET v = 'mended' WHERE k = 's001'")
             hub.waits_for(lambda: rows(three, "b")["s001"] == "mended", "b has what c mended")
