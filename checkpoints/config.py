@@ -36,12 +36,10 @@ class StoredConfig:
 def store_configuration(store: StateStore, document: str, at_ms: int) -> int:
     """The version of this configuration; a new one if it is not the last that was stored."""
     while True:
-        last = last_version(store)
+        number, last = last_number(store) + 1, last_version(store)
         if last and settings_document(store, last) == document:
             return last
-        number = last_number(store) + 1
-        row = {"number": number, "kind": "config", "at": time_of(at_ms), "document": document}
-        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
+        if _has_stored(store, number, "config", document, at_ms):
             return number
 
 
@@ -52,22 +50,41 @@ def apply_configuration(
 
     None: `compared_with` is not the last version any more, and nothing is stored.
     """
-    while last_version(store) == compared_with:
-        number = last_number(store) + 1
-        row = {"number": number, "kind": "config", "at": time_of(at_ms), "document": document}
-        rows = rows_of(TableName.CONFIG, [row | {"argument": _APPLIED}])
-        if store.append_once(TableName.CONFIG, rows, KEY, number):
+    while True:
+        number = (
+            last_number(store) + 1
+        )  # before the look: what is stored behind it takes this number
+        if last_version(store) != compared_with:
+            return None
+        if _has_stored(store, number, "config", document, at_ms, _APPLIED):
             return number
-    return None
 
 
 def store_comparison(store: StateStore, document: str, at_ms: int) -> int:
     """Append what a round of a comparison found, or why it could not be; its number."""
     while True:
         number = last_number(store) + 1
-        row = {"number": number, "kind": "comparison", "at": time_of(at_ms), "document": document}
-        if store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number):
+        if _has_stored(store, number, "comparison", document, at_ms):
             return number
+
+
+def _has_stored(
+    store: StateStore,
+    number: int,
+    kind: str,
+    document: str,
+    at_ms: int,
+    argument: str | None = None,
+) -> bool:
+    """Append a row; False: its number is taken, and nothing is appended."""
+    row = {
+        "number": number,
+        "kind": kind,
+        "at": time_of(at_ms),
+        "argument": argument,
+        "document": document,
+    }
+    return store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number)
 
 
 def last_number(store: StateStore) -> int:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import checkpoints.config as stored
 from checkpoints.config import apply_configuration, last_applied, store_configuration
 from checkpoints.store import StateStore
 from streaming.config.config import Config
@@ -75,3 +76,22 @@ def test_a_version_with_which_no_service_opens_is_given_up(config: Config) -> No
     assert in_force.fall_back(SourceError("no")) == config
     assert (in_force.version, in_force.is_new) == (1, False)
     assert not in_force.is_superseded(store, 2)
+
+
+def test_nothing_is_applied_over_what_is_stored_while_it_is_looked(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another hub may start with a file of its own just then."""
+    store, other = StateStore(config.hub.state), with_function(config, "EPOCH2").document()
+    compared_with = store_configuration(store, config.document(), 1)
+
+    def looked(store: StateStore) -> int:
+        monkeypatch.undo()
+        store_configuration(store, other, 2)
+        return compared_with
+
+    monkeypatch.setattr(stored, "last_version", looked)
+
+    applied = with_function(config, "CSN").document()
+    assert apply_configuration(store, applied, compared_with, 3) is None
+    assert (stored.last_version(store), last_applied(store)) == (2, 0)
