@@ -16,7 +16,7 @@ _OPTIONS = ("spark", "kafka.options", "tables[].columns")
 _SECTIONS = {path.rpartition(".")[0] for path in HOLDS}
 
 
-class DifferenceKind(StrEnum):
+class ValueChange(StrEnum):
     """What became of a value."""
 
     ADDED = "added"
@@ -36,7 +36,7 @@ class ConfigDifference:
     """
 
     path: str
-    kind: DifferenceKind
+    kind: ValueChange
     before: Any
     after: Any
     holds: HoldsFrom
@@ -78,7 +78,7 @@ def _of_entries(
             yield from _of_fields(path, f"{section}[]", old[name], new[name], causes)
         else:
             gone, come = _brief(old.get(name)), _brief(new.get(name))
-            kind = DifferenceKind.REMOVED if come is None else DifferenceKind.ADDED
+            kind = ValueChange.REMOVED if come is None else ValueChange.ADDED
             holds, why = HOLDS[f"{section}[].name"], causes.of_entry(section, name, kind)
             if "compare" in (come or gone or {}):  # its process beside the hub starts with the hub
                 holds = HOLDS["agreements[].compare"]
@@ -108,9 +108,9 @@ def _of_options(
 def _difference(
     path: str, field: str, before: object, after: object, causes: "_Causes"
 ) -> ConfigDifference:
-    kind = DifferenceKind.CHANGED
+    kind = ValueChange.CHANGED
     if before is None or after is None:
-        kind = DifferenceKind.ADDED if before is None else DifferenceKind.REMOVED
+        kind = ValueChange.ADDED if before is None else ValueChange.REMOVED
     return ConfigDifference(
         path, kind, before, after, HOLDS[field], causes.of_field(path, field, kind)
     )
@@ -123,29 +123,29 @@ class _Causes:
     before: Config
     after: Config
 
-    def of_entry(self, section: str, name: str, kind: DifferenceKind) -> str:
+    def of_entry(self, section: str, name: str, kind: ValueChange) -> str:
         """What it causes that an entry was added or removed."""
         match section, kind:
-            case "replicas", DifferenceKind.ADDED:
+            case "replicas", ValueChange.ADDED:
                 return "its topic is created if it is missing, and read"
             case "replicas", _:
                 return "retired: its topic is not read any more; added again, it goes on there"
-            case "agreements", DifferenceKind.ADDED:
+            case "agreements", ValueChange.ADDED:
                 return f"{self._consumer(self.after, name)} gets every row of its tables"
             case "agreements", _:
                 return f"retired: {self._consumer(self.before, name)} is sent nothing more by it"
-            case _, DifferenceKind.ADDED:
+            case _, ValueChange.ADDED:
                 return f"{self._readers(self.after, name)}; start every agent with it, first"
             case _:
                 return "its changes are quarantined as `table`; wait for `slackwater level` before"
 
-    def of_field(self, path: str, field: str, kind: DifferenceKind) -> str:
+    def of_field(self, path: str, field: str, kind: ValueChange) -> str:
         """What it causes that a field was changed."""
         name = path.partition("[")[2].partition("]")[0]
         match field:
             case "tables[].function":
                 return "decides what is judged from then on; what was judged stays as it is"
-            case "tables[].columns" if kind is DifferenceKind.REMOVED:
+            case "tables[].columns" if kind is ValueChange.REMOVED:
                 return "a change that has it is quarantined as `table`; start every agent with it"
             case "tables[].columns":
                 return "start every agent with it"

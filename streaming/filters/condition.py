@@ -90,18 +90,22 @@ def parsed(text: str, table: Table) -> Condition:
         said = str(error).partition("\n")[0].rstrip(".")
         raise ConfigError(f"{text!r} is no condition in SQL: {said}: {_GRAMMAR}") from None
     except RecursionError:
-        raise ConfigError(f"{text[:80]!r}... is nested too deeply: use IN") from None
+        raise _too_deep(text) from None
     one = found[0] if len(found) == 1 else None
     if not isinstance(one, exp.Expression):
         raise ConfigError(f"{text!r} is not one condition: {_GRAMMAR}")
-    deep = ConfigError(f"{text[:80]!r}... is nested too deeply: use IN")
     try:
         condition = _Reader(table).condition(one)
-        if _depth(condition) > DEEPEST:
-            raise deep
+        depth = _depth(condition)
     except RecursionError:
-        raise deep from None
+        raise _too_deep(text) from None
+    if depth > DEEPEST:
+        raise _too_deep(text)
     return condition
+
+
+def _too_deep(text: str) -> ConfigError:
+    return ConfigError(f"{text[:80]!r}... is nested too deeply: use IN")
 
 
 def _depth(condition: Condition) -> int:
@@ -286,7 +290,6 @@ def _bytes(node: exp.Expression, sign: str) -> Value:
     return bytes.fromhex(node.this) if isinstance(node, exp.HexString) and not sign else None
 
 
-_WHOLE = "a whole number", _integer
 _LITERALS: Mapping[ColumnType, tuple[Callable[[exp.Expression, str], Value], str]] = {
     ColumnType.BOOL: (_bool, "TRUE or FALSE"),
     ColumnType.INT32: (_integer, "a whole number"),

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.config.config import Config
-from streaming.config.difference import ConfigDifference, DifferenceKind, differences
+from streaming.config.difference import ConfigDifference, ValueChange, differences
 from streaming.config.holding import HoldsFrom
 
-ADDED, REMOVED, CHANGED = DifferenceKind.ADDED, DifferenceKind.REMOVED, DifferenceKind.CHANGED
+ADDED, REMOVED, CHANGED = ValueChange.ADDED, ValueChange.REMOVED, ValueChange.CHANGED
 
 BEFORE: dict[str, Any] = {
     "hub": {"state": "/state"},
