@@ -95,7 +95,7 @@ MAY_IMPORT = {
         *("streaming.core", "streaming.config", "connectors", "checkpoints"),
         *("streaming.facts", "streaming.compare"),
     ),
-    "streaming/operator": (*LEAF, "checkpoints", "streaming.operator"),
+    "streaming/operator": (*LEAF, "checkpoints", "streaming.filters", "streaming.operator"),
     "streaming/hub/upkeep.py": (*LEAF, "checkpoints"),
     "streaming/hub/purging.py": (*LEAF, "checkpoints"),
     **{

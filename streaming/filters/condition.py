@@ -1,4 +1,4 @@
-"""The condition of a row filter as a value: what its SQL says of the columns of one table."""
+"""A condition on rows as a value: what its SQL says of the columns of one table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,6 +39,14 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    r"""A text is like a pattern: % any characters, _ one, and a backslash before one means it."""
+
+    column: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
 class IsNull:
     """A column is null, or absent."""
 
@@ -61,7 +69,7 @@ class Junction:
     is_and: bool
 
 
-Condition = Comparison | Membership | IsNull | Negation | Junction
+Condition = Comparison | Membership | Likeness | IsNull | Negation | Junction
 
 _SIGNS: dict[type[exp.Expression], str] = {
     exp.EQ: "=",
@@ -75,15 +83,15 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERED = frozenset(_SIGNS.values()) - {"=", "<>"}
 _WITHOUT_ORDER = (ColumnType.BOOL, ColumnType.BYTES)
 _GRAMMAR = (
-    "a filter compares columns with values (= <> < <= > >=, IN, BETWEEN, IS NULL) and joins that"
-    " with AND, OR, NOT"
+    "a condition compares columns with values (= <> < <= > >=, IN, BETWEEN, LIKE, IS NULL) and"
+    " joins that with AND, OR, NOT"
 )
 
 
 def parsed(text: str, table: Table) -> Condition:
     """The condition that a text states of a table; ConfigError says what of it is none."""
     if len(text) > LONGEST:
-        raise ConfigError(f"the filter has {len(text)} characters: {LONGEST} are allowed")
+        raise ConfigError(f"the condition has {len(text)} characters: {LONGEST} are allowed")
     try:
         found = parse(text, read="postgres")
     except SqlglotError as error:
@@ -153,6 +161,8 @@ class _Reader:
                 return Junction(above, self._comparison(parts["this"], "<=", high), is_and=True)
             case exp.In():
                 return self._membership(node)
+            case exp.Like():
+                return self._likeness(node)
             case exp.Column():
                 return self._truth(node)
             case _ if type(node) in _SIGNS:
@@ -180,6 +190,17 @@ class _Reader:
         if not values:
             raise ConfigError(f"{node.sql()!r} names no value: give at least one")
         return Membership(name, tuple(_value(one, name, kind) for one in values))
+
+    def _likeness(self, node: exp.Expression) -> Condition:
+        parts = _only(node, "this", "expression", "negate")
+        name, kind = self._column(parts["this"])
+        if kind is not ColumnType.TEXT:
+            raise ConfigError(f"{name} is of type {kind}: LIKE looks at texts")
+        pattern = str(_value(parts["expression"], name, kind))
+        if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+            raise ConfigError(f"{pattern!r} ends with a backslash, which means a character behind it")
+        found = Likeness(name, pattern)
+        return Negation(found) if parts.get("negate") else found
 
     def _is_null(self, node: exp.Expression) -> Condition:
         parts = _only(node, "this", "expression", "negate")
@@ -217,7 +238,7 @@ def _only(node: exp.Expression, *names: str) -> dict[str, exp.Expression]:
 
 
 def _refused(node: exp.Expression) -> ConfigError:
-    return ConfigError(f"{node.sql()!r} cannot be in a filter: {_GRAMMAR}")
+    return ConfigError(f"{node.sql()!r} cannot be in a condition: {_GRAMMAR}")
 
 
 def _bare(node: exp.Expression) -> exp.Expression:

@@ -1,4 +1,4 @@
-"""A row filter evaluated on many rows at once, and on one row through the same code.
+"""A condition evaluated on many rows at once, and on one row through the same code.
 
 A comparison with a null is unknown, as in SQL, and a row of which the condition is unknown is not
 shown. Text is compared by its bytes in UTF-8; of numbers NaN is the largest, and equal to itself;
@@ -23,6 +23,7 @@ from streaming.filters.condition import (
     Condition,
     IsNull,
     Junction,
+    Likeness,
     Membership,
     Negation,
     columns_of,
@@ -104,6 +105,8 @@ class RowPredicate:
                 return columns.compared(column, sign, value)
             case Membership(column, values):
                 return columns.among(column, values)
+            case Likeness(column, pattern):
+                return pc.match_like(columns.texts(column), pattern)
 
 
 @dataclass(frozen=True, slots=True)

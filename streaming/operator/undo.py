@@ -12,7 +12,6 @@ from checkpoints.commit.recorded import batch_marks
 from checkpoints.reading.as_of import rows_as_of, travel_to
 from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between
 from checkpoints.reading.past import PastStore
-from checkpoints.reading.predicate import matching
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
 from streaming.core.model.change import Op
@@ -29,6 +28,7 @@ from streaming.core.replay.undo import (
     touched_rows,
     undone_row,
 )
+from streaming.filters.row_predicate import RowPredicate
 from streaming.operator.hub_changes import HubChangeWriter
 
 CHANGES_MAX = 2_000_000
@@ -85,7 +85,7 @@ def planned(
 ) -> UndoPlan:
     """What the order does, given at hub epoch `seen`, by the state behind `upto`, by default seen.
 
-    QuestionError: the moment is not kept any more, or the condition is none.
+    QuestionError: the moment is not kept any more; ConfigError: the condition is none.
     """
     marks, upto = batch_marks(store), seen if upto is None else upto
     travel_to(store, marks, _moment(order.to))
@@ -101,7 +101,9 @@ def planned(
     travel_to(store, marks, _moment(upto))
     now = _images(store, order, upto, [row.key for row in touched])
     if order.where is not None:
-        here = matching(table, list((now | then).items()), order.where)
+        rows = now | then
+        shown = RowPredicate(order.where, table).shown([*rows.values()])
+        here = {key for key, is_meant in zip(rows, shown, strict=True) if is_meant}
         touched = [row for row in touched if row.key in here]
     return _plan(order, seen, table, touched, now, then)
 

@@ -9,18 +9,18 @@ from checkpoints.commit.recorded import BatchMark, batch_marks, judged_in
 from checkpoints.reading.as_of import epoch_as_of
 from checkpoints.reading.lookup import ACCEPTED, between
 from checkpoints.reading.past import PastStore
-from checkpoints.reading.predicate import check_predicate
 from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.model.change import Op
 from streaming.core.model.command import UndoOrder
 from streaming.core.model.csn import named_csn
-from streaming.core.model.errors import QuestionError
+from streaming.core.model.errors import ConfigError, QuestionError
 from streaming.core.model.table import Table
 from streaming.core.replay.span import parse_moment, span_of
 from streaming.core.replay.undo import UndoPlan
 from streaming.facts.history.past_rows import key_named, past, table_named
 from streaming.facts.names import names_of
+from streaming.filters.row_predicate import RowPredicate
 from streaming.operator.undo import planned
 
 _NAMED = 10
@@ -48,10 +48,18 @@ class UndoQuestion:
         table = table_named(config, self.table)
         key = None if self.key is None else key_named(table, self.key)
         if self.where is not None:
-            check_predicate(table, self.where)
+            check_condition(self.where, table)
         with past(config) as store:
             order = _Resolving(self, config, table, store, batch_marks(store), seen).order()
             return planned(store, table, replace(order, key=key), seen)
+
+
+def check_condition(text: str, table: Table) -> None:
+    """QuestionError says what of a text is no condition on the rows of a table."""
+    try:
+        RowPredicate(text, table)
+    except ConfigError as error:
+        raise QuestionError(f"--where: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

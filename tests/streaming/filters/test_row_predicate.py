@@ -41,7 +41,7 @@ def image(**values: object) -> str:
     [
         ("region = 'eu'", "'region' is no column of table orders: use one of id, n, f"),
         ("T = 'eu'", "'T' is no column"),
-        ("t.t = 'eu'", "cannot be in a filter"),
+        ("t.t = 'eu'", "cannot be in a condition"),
         ("t = t", "t is of type text: write a text in quotes"),
         ("t = NULL", "use IS NULL"),
         ("t IN ('a', NULL)", "use IS NULL"),
@@ -58,25 +58,29 @@ def image(**values: object) -> str:
         ("b < TRUE", "which has no order"),
         ("x >= X'00'", "which has no order"),
         ("x = 'AA=='", "write bytes as X'00ff'"),
-        ("t LIKE 'a%'", "cannot be in a filter"),
+        ("n LIKE 'a%'", "n is of type int32: LIKE looks at texts"),
+        ("t LIKE t", "write a text in quotes"),
+        ("t LIKE 'a%' ESCAPE '!'", "cannot be in a condition"),
+        ("t ILIKE 'a%'", "cannot be in a condition"),
+        ("t LIKE 'a\\'", "ends with a backslash"),
         ("lower(t) = 'a'", "is no column of table orders"),
         ("n + 1 = 2", "is no column of table orders"),
         ("n::text = '1'", "is no column of table orders"),
         ("1 = 1", "'1' is no column"),
-        ("TRUE", "cannot be in a filter"),
+        ("TRUE", "cannot be in a condition"),
         ("b IS TRUE", "only NULL may follow IS"),
-        ("n IN (SELECT 1)", "cannot be in a filter"),
-        ("n BETWEEN SYMMETRIC 2 AND 1", "cannot be in a filter"),
+        ("n IN (SELECT 1)", "cannot be in a condition"),
+        ("n BETWEEN SYMMETRIC 2 AND 1", "cannot be in a condition"),
         ("n IN ()", "names no value"),
         ("n = $1", "write a whole number"),
         ("n = 1; n = 2", "is not one condition"),
         ("", "is not one condition"),
         ("n = ", "is no condition in SQL"),
-        ("n = 1 x", "cannot be in a filter"),
+        ("n = 1 x", "cannot be in a condition"),
         ("t = 'a", "is no condition in SQL"),
         ("n = 1 ORDER BY n", "is no condition in SQL"),
-        ("SELECT 1", "cannot be in a filter"),
-        ("CASE WHEN b THEN b END", "cannot be in a filter"),
+        ("SELECT 1", "cannot be in a condition"),
+        ("CASE WHEN b THEN b END", "cannot be in a condition"),
         ("n < 1 < 2", "is no column"),
         ("NOT " * 3000 + "b", "allowed"),
         ("n = 1" + " OR n = 1" * 100, "nested too deeply"),
@@ -136,6 +140,11 @@ def test_what_is_no_filter_is_refused_by_its_place(text: str, said: str | None) 
         ('"a ""b" = \'x\'', {'a "b': "x"}, True),
         ("n BETWEEN 1 AND 2 AND NOT (t = 'a' OR t = 'b')", {"n": 2, "t": "c"}, True),
         ("n NOT BETWEEN 1 AND 2", {"n": 3}, True),
+        ("t LIKE 'a_c%'", {"t": "a\U0001f600c\n"}, True),
+        ("t LIKE 'a.c'", {"t": "abc"}, False),
+        ("t NOT LIKE 'a%'", {"t": None}, False),
+        (r"t LIKE 'a\%%'", {"t": "a%b"}, True),
+        (r"t LIKE 'a\%%'", {"t": "ab"}, False),
     ],
 )
 def test_values_are_compared_as_their_types_mean(
@@ -176,7 +185,7 @@ ROWS = st.fixed_dictionaries(
 def conditions(draw: st.DrawFn, depth: int = 3) -> str:
     """The text of a condition on id, f, t and b that SQLite means the same by."""
     sign = draw(st.sampled_from(["=", "<>", "!=", "<", "<=", ">", ">="]))
-    kind = draw(st.integers(0, 8 if depth else 5))
+    kind = draw(st.integers(0, 9 if depth else 6))
     column, value = draw(st.sampled_from([*VALUES.items()]))
     one, other = draw(value), draw(value)
     inner = conditions(depth - 1)
@@ -194,13 +203,16 @@ def conditions(draw: st.DrawFn, depth: int = 3) -> str:
         case 5:
             return draw(st.sampled_from(["b", "b = TRUE", "b <> FALSE", "b IN (FALSE)"]))
         case 6:
-            return f"NOT ({draw(inner)})"
+            return f"t {draw(st.sampled_from(['', 'NOT ']))}LIKE {draw(PATTERNS)}"
         case 7:
+            return f"NOT ({draw(inner)})"
+        case 8:
             return f"{draw(inner)} AND {draw(inner)}"
         case _:
             return f"({draw(inner)} OR {draw(inner)})"
 
 
+PATTERNS = st.text(st.sampled_from("aAb%_.*\u00e4\U0001f600"), max_size=4).map(repr)
 VALUES: dict[str, st.SearchStrategy[str]] = {
     "id": NUMBERS.map(str),
     "f": FLOATS.filter(math.isfinite).map(repr),
@@ -211,6 +223,7 @@ VALUES: dict[str, st.SearchStrategy[str]] = {
 def by_sqlite(text: str, rows: list[dict[str, Any]]) -> Iterator[bool]:
     """What SQLite says of each row."""
     with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("PRAGMA case_sensitive_like = ON")
         database.execute("CREATE TABLE orders (id INTEGER, f REAL, t TEXT, b BOOLEAN)")
         for row in rows:
             database.execute("DELETE FROM orders")

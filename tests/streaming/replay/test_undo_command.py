@@ -240,9 +240,9 @@ def test_tables_with_other_functions_are_undone_too(begun: LiveStory) -> None:
 
 WRONG = [
     (("--to", "99"), "the last one is"),
-    (("--to", "1", "--where", "v ="), "is no condition on a row"),
-    (("--to", "1", "--where", "x = 1"), "t has no column x"),
-    (("--to", "1", "--where", "now() > 'x'"), "another time"),
+    (("--to", "1", "--where", "v ="), "is no condition in SQL"),
+    (("--to", "1", "--where", "x = 1"), "'x' is no column of table t"),
+    (("--to", "1", "--where", "now() > 'x'"), "is no column of table t"),
     (("--to", "1", "--by", "somebody"), "neither a replica"),
     (("--to", "1", "--key", '{"x":"1"}'), "is no key of t"),
     (("--to", "1", "--yes"), "--yes needs --why"),
