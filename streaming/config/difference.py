@@ -7,6 +7,7 @@ from typing import Any
 
 from streaming.config.config import Config
 from streaming.config.holding import HOLDS, HoldsFrom
+from streaming.config.named_tables import filter_texts
 from streaming.core.text.wording import as_count
 
 _ENTRIES = ("replicas", "tables", "agreements")
@@ -153,6 +154,8 @@ class _Causes:
                 return f"it starts anew: {self._consumer(self.after, name)} gets every row"
             case "agreements[].tables":
                 return self._of_tables(name)
+            case "agreements[].rows":
+                return self._of_rows(name)
             case "hub.topic_prefix":
                 return "all topics have other names, and what is in those of now is not read"
             case "hub.state":
@@ -173,6 +176,17 @@ class _Causes:
             said.append(f"{consumer} keeps its rows of {_named(removed)} as they are")
         return "; ".join(said)
 
+    def _of_rows(self, name: str) -> str:
+        old, new = (_conditions_of(config, name) for config in (self.before, self.after))
+        others = sorted(table for table in old.keys() & new if old[table] != new[table])
+        if not others:
+            return ""
+        consumer = self._consumer(self.after, name)
+        return (
+            f"{consumer} gets {_named(others)} anew, and loses the rows that it is not shown; what"
+            " it writes there meanwhile is concurrent"
+        )
+
     def _readers(self, config: Config, table: str) -> str:
         """To whom a new table is sent."""
         names = [one.name for one in config.agreements if table in config.tables_of(one)]
@@ -184,6 +198,13 @@ class _Causes:
 
 def _tables_of(config: Config, name: str) -> frozenset[str]:
     return next(config.tables_of(one) for one in config.agreements if one.name == name)
+
+
+def _conditions_of(config: Config, name: str) -> dict[str, str]:
+    """Table -> the condition of its rows, "": all of them."""
+    one = next(one for one in config.agreements if one.name == name)
+    tables = config.tables_of(one)
+    return {**dict.fromkeys(tables, ""), **filter_texts(one.rows, tables)}
 
 
 def _named(tables: list[str]) -> str:

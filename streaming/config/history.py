@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.config.config import Config
-from streaming.config.named_tables import MARK, chosen, filter_texts
+from streaming.config.named_tables import MARK, chosen
 from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
 from streaming.core.model.table import DEFAULT_DATASET
 
@@ -25,8 +25,7 @@ class ConfigHistory:
     """All that the stored configurations named, each as the last of them has it.
 
     `replicas`: by name. `agreements`: name -> consumer. `hub_rids`: the hub's own. `datasets`:
-    consumer -> the data set that it was sent last. `tables`: by name. `filters`: agreement ->
-    table -> the condition of the rows that it sent last, "" where it sent all.
+    consumer -> the data set that it was sent last. `tables`: by name.
     """
 
     replicas: Mapping[str, KnownReplica] = field(default_factory=dict)
@@ -34,7 +33,6 @@ class ConfigHistory:
     tables: Mapping[str, KnownTable] = field(default_factory=dict)
     hub_rids: frozenset[int] = frozenset()
     datasets: Mapping[str, str] = field(default_factory=dict)
-    filters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str]:
@@ -77,7 +75,6 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
     """
     replicas, agreements = dict[str, KnownReplica](), dict[str, str]()
     datasets, hub_rids = dict[str, str](), set[int]()
-    filters = dict[str, Mapping[str, str]]()
     stored = [json.loads(text) for text in documents]
     for found in stored:
         hub = found["hub"]
@@ -87,21 +84,7 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
             replicas[one["name"]] = KnownReplica(one["name"], one["rid"], topic)
         agreements |= {one["name"]: one["consumer"] for one in found["agreements"]}
         datasets |= _datasets(found)
-        filters |= _filters(found)
-    return ConfigHistory(
-        replicas, agreements, known_tables(stored), frozenset(hub_rids), datasets, filters
-    )
-
-
-def _filters(found: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Agreement -> table -> its condition, of all tables that it sends in one configuration."""
-    names = [one["name"] for one in found["tables"]]
-    sent = {one["name"]: chosen(one.get("tables", [MARK]), names) for one in found["agreements"]}
-    rows = {one["name"]: one.get("rows", {}) for one in found["agreements"]}
-    return {
-        name: {**dict.fromkeys(tables, ""), **filter_texts(rows[name], tables)}
-        for name, tables in sent.items()
-    }
+    return ConfigHistory(replicas, agreements, known_tables(stored), frozenset(hub_rids), datasets)
 
 
 def _datasets(found: Mapping[str, Any]) -> dict[str, str]:
@@ -122,24 +105,7 @@ def history_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
     """One sentence for each thing that must not be otherwise than in the state."""
     yield from _rid_faults(config, history)
     yield from _dataset_faults(config, history)
-    yield from _filter_faults(config, history)
     yield from table_faults(config.tables, history.tables)
-
-
-def _filter_faults(config: Config, history: ConfigHistory) -> Iterator[str]:
-    """Rows that come into a filter, or leave it, without a change of theirs are not sent."""
-    for index, one in enumerate(config.agreements):
-        if history.agreements.get(one.name) != one.consumer:
-            continue
-        now = filter_texts(one.rows, config.tables_of(one))
-        for table, before in sorted(history.filters.get(one.name, {}).items()):
-            if table in config.tables_of(one) and now.get(table, "") != before:
-                shown = f"those where {before}" if before else "all rows"
-                yield (
-                    f"agreements[{index}].rows: of table {table} {one.name} has sent {shown}: set"
-                    " that again, or give the agreement another name: its consumer then gets a full"
-                    " copy by the new filter"
-                )
 
 
 def _dataset_faults(config: Config, history: ConfigHistory) -> Iterator[str]:

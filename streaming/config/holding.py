@@ -28,7 +28,7 @@ _HUB_EPOCH = {
     ),
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
-    "agreements[]": ("name", "consumer", "tables", "packets", "packet_every_s"),
+    "agreements[]": ("name", "consumer", "tables", "rows", "packets", "packet_every_s"),
     "functions": ("modules",),
     "limits": (
         *("offsets_per_batch", "batch_ms", "flood_ms", "driver_batch_records", "min_partitions"),
@@ -61,7 +61,6 @@ _OTHERS = {
     "replicas[].host": HoldsFrom.COMMAND,
     "replicas[].rid": HoldsFrom.NEVER,
     "tables[].key": HoldsFrom.NEVER,
-    "agreements[].rows": HoldsFrom.NEVER,
 }
 
 HOLDS: Mapping[str, HoldsFrom] = {

@@ -356,8 +356,7 @@ class AgreementConfig(_Section):
     rows: dict[Identifier, str] = {}
     """Which rows of a table it is sent: a condition in SQL on the table's columns, by the table's
     name or a pattern of names, of which the first holds that matches:
-    `orders = "region = 'eu' AND total > 10"`. By default all. A condition belongs to the
-    agreement's name: with another one give the agreement another name (docs/filters.md)."""
+    `orders = "region = 'eu' AND total > 10"`. By default all (docs/filters.md)."""
     packets: Path | None = None
     """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
     what would go to the topic, and takes from there what the consumer wrote. A relative path is in

@@ -10,6 +10,7 @@ from streaming.core.model.change import RowKey
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Reason, Record, Stopped, Update
 from streaming.core.state.topology import Topology
+from streaming.filters.row_predicate import RowPredicate
 from tests.model.post import Packet
 
 
@@ -137,8 +138,11 @@ class Backend(Protocol):
         Nothing is unread: what was sent before is taken by what held then.
         """
 
-    def show(self, rid: int, table: str) -> None:
-        """Start it again with a configuration by which this consumer is sent one table more."""
+    def show(self, rid: int, table: str, condition: str = "") -> None:
+        """Start it again with a configuration by which this consumer is sent these rows of a table.
+
+        `condition`: of the rows; "": all of them.
+        """
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
@@ -213,8 +217,11 @@ class Backend(Protocol):
         """The agreement with this consumer, as `status` shows it."""
 
 
-def with_table(topology: Topology, rid: int, table: str) -> Topology:
-    """The topology in which this consumer is sent one table more."""
+def with_rows(topology: Topology, rid: int, table: str, condition: str) -> Topology:
+    """The topology in which this consumer is sent these rows of a table; "": all of them."""
     one = topology.by_consumer[rid]
-    wider = replace(one, tables=one.tables | {table})
-    return replace(topology, subscriptions={**topology.subscriptions, one.name: wider})
+    rows = {name: shown for name, shown in one.rows.items() if name != table}
+    if condition:
+        rows[table] = RowPredicate(condition, topology.tables[table])
+    other = replace(one, tables=one.tables | {table}, rows=rows)
+    return replace(topology, subscriptions={**topology.subscriptions, one.name: other})

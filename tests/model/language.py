@@ -93,8 +93,7 @@ def given(story: Story, names: str) -> None:
             elif word == "not written by":
                 forbidden.append((name, what))
             elif word.endswith(" sees"):
-                values = ", ".join(f"'{value}'" for value in what.split("|"))
-                shown[name, word.removesuffix(" sees")] = f"v IN ({values})"
+                shown[name, word.removesuffix(" sees")] = _condition(what)
             else:
                 hidden.append((name, what))
     by_packets = [word[1] for word in words if word and "(packets)" in word[2]]
@@ -900,6 +899,17 @@ def _may_write(story: Story, replica: str, table: str, *, is_allowed: bool) -> N
 def is_sent_table(story: Story, replica: str, table: str) -> None:
     """The hub ends, and starts again with a wider agreement; what is unread stays so."""
     story.world.hub.show(story.replica(replica).rid, table)
+
+
+@sentence("{replica} sees {values} of {table} from now on")
+def sees_rows(story: Story, replica: str, values: str, table: str) -> None:
+    """The same with another condition: `w1|w3`, the rows with these values; `all`, all rows."""
+    condition = "" if values == "all" else _condition(values)
+    story.world.hub.show(story.replica(replica).rid, table, condition)
+
+
+def _condition(values: str) -> str:
+    return f"v IN ({', '.join(map(repr, values.split('|')))})"
 
 
 @sentence("{hours} hours pass")

@@ -128,6 +128,9 @@ PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 PURGES = {**PUTS_BACK, **REFUSES, **UNWRITABLE, **REUSES, "purge": 8, "pass_time": 3}
 """The same with a hub that purges, and consumers that are away for too long."""
 
+REFILTERS = {**AWAY, **GOOD, "refilter": 4}
+"""The same with consumers that are shown other rows from now on."""
+
 FEEDS = {
     **AWAY,
     **LOSES,
@@ -207,6 +210,11 @@ KEYS = (["k1"], ["k1", "k1", "k2"], ["k1", "k2", "k3"])
 KEYS_OF_TWO = (["k1", "u.k1"], ["k1", "k1", "u.k1"], ["k1", "k2", "u.k1", "u.k2"])
 
 
+def _every(step: int, first: int) -> str:
+    """Every so many of the values that a story may write, from one of the first on."""
+    return "|".join(f"w{number}" for number in range(first % (step + 1), LENGTH, step + 1))
+
+
 @st.composite
 def tables(draw: st.DrawFn, *, acts: bool = False, filters: bool = False) -> str:
     """Two tables, any function for each, and perhaps a replica that does not see one.
@@ -221,7 +229,7 @@ def tables(draw: st.DrawFn, *, acts: bool = False, filters: bool = False) -> str
         ways = st.sampled_from([f", on_refused {way}" for way in OnRefused])
         on_t, on_u = draw(st.tuples(ways, ways))
     if filters:
-        some = "|".join(f"w{number}" for number in range(draw(st.integers(0, 1)), LENGTH, 2))
+        some = _every(1, draw(st.integers(0, 1)))
         on_t, on_u = (
             on_t + f", r2 sees {some}",
             on_u + draw(st.sampled_from(["", f", r1 sees {some}"])),
@@ -407,6 +415,12 @@ class Storyteller:
         """An operator lets a replica write a table, or no more; r1, which writes last, may all."""
         if replica != "r1":
             self.add_sentence(f"{replica} may {'not ' * (number % 2)}write {table_of(key)}")
+
+    def refilter(self, replica: str, key: str, number: int) -> None:
+        """A replica is shown other rows of a table that it is sent, or all, with what is unread."""
+        if self.world.sees(replica, key):
+            values = "all" if number > 3 else _every(number, self.written + number)
+            self.add_sentence(f"{replica} sees {values} of {table_of(key)} from now on")
 
     def release_forbidden(self, _: str, __: str, ___: int) -> None:
         """An operator releases what was forbidden; what still is stays where it is."""

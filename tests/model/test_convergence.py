@@ -32,6 +32,7 @@ from tests.model.storyteller import (
     MOVES,
     PURGES,
     PUTS_BACK,
+    REFILTERS,
     REFUSES,
     REORDERS,
     RESUMES,
@@ -226,10 +227,17 @@ def test_replicas_hold_exactly_the_rows_that_they_are_shown(plot: Plot) -> None:
 
 
 @FIXED
-@given(plots(EVERYTHING, several=True, unique=True, filters=True))
+@given(plots({**EVERYTHING, "refilter": 1}, several=True, unique=True, filters=True))
 def test_replicas_hold_the_rows_that_they_are_shown_whatever_happens(plot: Plot) -> None:
     """A filter beside restores, resyncs, truncates, refused rows and hubs that are put back."""
     hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(REFILTERS, several=True, filters=True))
+def test_replicas_hold_the_rows_that_they_are_shown_from_now_on(plot: Plot) -> None:
+    """A filter becomes wider, narrower or another, while changes are under way and hubs die."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
 
 
 @FIXED

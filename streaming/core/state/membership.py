@@ -32,7 +32,8 @@ def adopted(
     Every configured replica, agreement and data set has a place; the others are retired.
     `sending`: the agreements that may be sent something, None: all that are configured. A hub that
     finishes a batch of an earlier configuration sends nothing for what was removed since.
-    `before`: where the configuration changes; a consumer that is sent more tables gets them whole.
+    `before`: where the configuration changes; a consumer that is sent more tables, or other rows of
+    one, gets them whole.
     """
     configured = dict.fromkeys(rids)
     known = _of_agreements(state, topology)
@@ -55,17 +56,18 @@ def adopted(
             for name, one in agreements.items()
         },
     )
-    return after if before is None else _widened(after, topology, before)
+    return after if before is None else _rescanning(after, topology, before)
 
 
-def _widened(state: HubState, topology: Topology, before: LastTopology) -> HubState:
-    """The state whose agreements scan the tables that they did not send before.
+def _rescanning(state: HubState, topology: Topology, before: LastTopology) -> HubState:
+    """The state whose agreements scan the tables of which they did not send the same rows before.
 
-    What the consumer writes there until it has them is concurrent: it has not seen their rows. A
+    What the consumer writes there until it has them is concurrent: it has not seen their rows
+    (additions.md 5.8, FFLOOR; a narrower filter needs no such bar, and one rule is simpler). A
     table that was not configured has no rows, and those of its consumer are not to be deleted.
     """
     agreements, ranges = dict(state.agreements), state.ranges
-    for name, tables in _added_tables(topology, before.topology).items():
+    for name, tables in _tables_of_other_rows(topology, before.topology).items():
         for table in sorted(tables):
             one = agreements[name]
             whole = RangeRealign(KeyRange(table), one.consumer, state.hub_epoch + 1)
@@ -74,10 +76,14 @@ def _widened(state: HubState, topology: Topology, before: LastTopology) -> HubSt
     return replace(state, agreements=agreements, ranges=ranges)
 
 
-def _added_tables(topology: Topology, before: Topology) -> Mapping[str, frozenset[str]]:
-    """Agreement -> the tables that it sends now to the same consumer, and did not before."""
+def _tables_of_other_rows(topology: Topology, before: Topology) -> Mapping[str, frozenset[str]]:
+    """Agreement -> the tables of which it sends the same consumer other rows than before."""
     return {
-        name: frozenset(one.tables & before.tables.keys()) - old.tables
+        name: frozenset(
+            table
+            for table in one.tables & before.tables.keys()
+            if table not in old.tables or one.condition_of(table) != old.condition_of(table)
+        )
         for name, one in topology.subscriptions.items()
         if (old := before.subscriptions.get(name)) is not None and old.consumer == one.consumer
     }

@@ -56,6 +56,10 @@ class Subscription:
         """The tables of which every accepted change is sent."""
         return self.tables - self.rows.keys()
 
+    def condition_of(self, table: str) -> str:
+        """The condition of the rows of a table that the consumer is shown, "": all of them."""
+        return str(self.rows.get(table, ""))
+
     def hides(self, table: str, row: RowState) -> bool:
         """Return whether the filter of a table keeps a row that exists from the consumer."""
         return table in self.rows and row.exists and not self.rows[table].shown([row.image])[0]

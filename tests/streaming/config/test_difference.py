@@ -53,6 +53,11 @@ def test_the_same_file_differs_in_nothing() -> None:
     assert differences(config(BEFORE), config(turned)) == []
 
 
+REFILTERED = (
+    "a gets tables t, u anew, and loses the rows that it is not shown; what it writes there"
+    " meanwhile is concurrent"
+)
+
 TABLES, AGREEMENTS = BEFORE["tables"], BEFORE["agreements"]
 CASES = [
     (
@@ -97,6 +102,13 @@ CASES = [
         (
             *("agreements[to-a].tables", CHANGED, ["*"], ["u"], HoldsFrom.HUB_EPOCH),
             "a keeps its rows of table t as they are",
+        ),
+    ),
+    (
+        changed(agreements=[{**AGREEMENTS[0], "rows": {"*": "k = 'x'"}}, AGREEMENTS[1]]),
+        (
+            *("agreements[to-a].rows", CHANGED, {}, {"*": "k = 'x'"}, HoldsFrom.HUB_EPOCH),
+            REFILTERED,
         ),
     ),
     (

@@ -138,32 +138,3 @@ def test_a_table_of_another_data_set_takes_no_consumer_along() -> None:
 
     with pytest.raises(ConfigError, match="a was sent data set one and would be sent two"):
         check(history_faults(of_datasets("two", "two", a=["t"]), history))
-
-
-def filtered(condition: str | None, name: str = "to-a", consumer: str = "a") -> Config:
-    """A configuration with one agreement, which has this condition for t."""
-    found = config((consumer, {"a": 1, "b": 2}[consumer])).model_dump()
-    rows = {} if condition is None else {"t": condition}
-    found["agreements"] = [{"name": name, "consumer": consumer, "rows": rows}]
-    return Config.model_validate(found)
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "complaint"),
-    [
-        (filtered("k = 'x'"), filtered("k = 'x'"), None),
-        (filtered("k = 'x'"), filtered("k = 'y'", "another"), None),
-        (filtered("k = 'x'"), filtered("k = 'y'", consumer="b"), None),
-        (filtered("k = 'x'"), filtered("k = 'y'"), "to-a has sent those where k = 'x': set that"),
-        (filtered("k = 'x'"), filtered(None), "to-a has sent those where k = 'x': set that"),
-        (filtered(None), filtered("k = 'x'"), "to-a has sent all rows: set that again"),
-    ],
-)
-def test_another_condition_takes_another_agreement(
-    before: Config, now: Config, complaint: str | None
-) -> None:
-    """Rows that it shows, or hides, without a change of theirs would never come, or never go."""
-    faults = list(history_faults(now, config_history([before.document()])))
-
-    assert len(faults) == (complaint is not None)
-    assert all((complaint or "") in fault for fault in faults)

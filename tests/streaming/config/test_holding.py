@@ -15,10 +15,6 @@ KNOWN = {
 NEVER = {
     "replicas[].rid": {**KNOWN, "replicas": [{"name": "a", "rid": 2}]},
     "tables[].key": {**KNOWN, "tables": [{**TABLE, "key": ["v"]}]},
-    "agreements[].rows": {
-        **KNOWN,
-        "agreements": [{"name": "to-a", "consumer": "a", "rows": {"t": "v = 'x'"}}],
-    },
 }
 """Field -> a configuration that has it otherwise than KNOWN."""
 

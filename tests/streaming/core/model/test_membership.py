@@ -13,6 +13,7 @@ from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.ranges import KeyRange, RangeRealign
+from streaming.filters.row_predicate import RowPredicate
 from tests.harness.builders import send_range
 from tests.streaming.core.intake.speaker import RULES, T
 
@@ -145,6 +146,27 @@ def test_a_wider_agreement_gets_the_table_whole() -> None:
     assert found.agreements["a2"] == agreement.rescanning("u", 5)
     assert found.agreements["a2"].begins_resync
     assert found.ranges == (RangeRealign(KeyRange("u"), 2, 10),)
+
+
+SOME = replace(WIDE.subscriptions["a2"], rows={"u": RowPredicate("v = 'x'", U)})
+
+
+@pytest.mark.parametrize("others", [{}, {"u": RowPredicate("v = 'y'", U)}])
+def test_an_agreement_with_another_condition_gets_the_table_whole(
+    others: dict[str, RowPredicate],
+) -> None:
+    """Rows that it shows, or hides, without a change of theirs would never come, or never go."""
+    agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, session="s", acked_covers=8)
+    before = replace(WIDE, subscriptions={"a2": replace(SOME, rows=others)})
+    state = state_of(ReplicaState(2), agreement, hub_epoch=9)
+    after = replace(WIDE, subscriptions={"a2": SOME})
+
+    found = adopted(state, after, [1, 2], before=LastTopology(before, at_ms=5))
+    same = adopted(state, after, [1, 2], before=LastTopology(after, at_ms=5))
+
+    assert found.agreements["a2"] == agreement.rescanning("u", 5)
+    assert found.ranges == (RangeRealign(KeyRange("u"), 2, 10),)
+    assert (same.agreements["a2"], same.ranges) == (agreement, ())
 
 
 def test_a_consumer_that_is_away_gets_it_when_it_is_back() -> None:
