@@ -198,7 +198,9 @@ class _Reader:
             raise ConfigError(f"{name} is of type {kind}: LIKE looks at texts")
         pattern = str(_value(parts["expression"], name, kind))
         if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
-            raise ConfigError(f"{pattern!r} ends with a backslash, which means a character behind it")
+            raise ConfigError(
+                f"{pattern!r} ends with a backslash, which means a character behind it"
+            )
         found = Likeness(name, pattern)
         return Negation(found) if parts.get("negate") else found
 

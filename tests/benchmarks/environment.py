@@ -38,6 +38,8 @@ class HubKind:
     function: str = "EPOCH"
     events_per_batch: int = EVENTS_PER_BATCH
     driver_batch_records: int = EVENTS_PER_BATCH * 10
+    condition: str = ""
+    """of the rows that each agreement sends; "": all"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class BenchmarkEnvironment:
     def config(self, kind: HubKind) -> Config:
         """A hub of its own, with topics of its own."""
         names = [*WRITERS, *(f"reader{n}" for n in range(kind.replicas - len(WRITERS)))]
+        rows = f'\nrows.{TABLE.name} = "{kind.condition}"' if kind.condition else ""
         lines = [
             f'[hub]\nstate = "{kind.name}"\ntopic_prefix = "{kind.name}."',
             f'[kafka]\nbootstrap_servers = "{self.bootstrap}"',
@@ -65,7 +68,7 @@ class BenchmarkEnvironment:
             f'[[tables]]\nname = "{TABLE.name}"\nkey = {json.dumps(TABLE.key)}',
             f'function = "{kind.function}"\n[tables.columns]',
             *(f'{column} = "{type_}"' for column, type_ in TABLE.columns.items()),
-            *(f'[[agreements]]\nname = "{n}"\nconsumer = "{n}"' for n in names),
+            *(f'[[agreements]]\nname = "{n}"\nconsumer = "{n}"{rows}' for n in names),
         ]
         path = self.folder / f"{kind.name}.toml"
         path.write_text("\n".join(lines))

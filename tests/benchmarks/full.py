@@ -13,6 +13,7 @@ from tests.benchmarks.cluster import cluster
 from tests.benchmarks.comparison import compare
 from tests.benchmarks.contention import contention
 from tests.benchmarks.fan_out import fan_out
+from tests.benchmarks.filters import filters
 from tests.benchmarks.flood import flood
 from tests.benchmarks.foreign import foreign
 from tests.benchmarks.growth import growth
@@ -35,6 +36,7 @@ MEASURES = {
     "latency": latency,
     "contention": contention,
     "foreign": foreign,
+    "filters": filters,
     "bad": bad,
     "flood": flood,
     "transaction_1m": transaction_1m,

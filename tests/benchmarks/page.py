@@ -44,6 +44,9 @@ HEADLINE: Mapping[str, str] = {
     "foreign.ratio_to_canonical": (
         "Throughput of records written by another JSON library, compared with our agent's"
     ),
+    "filters.ratio_to_unfiltered": (
+        "Throughput with a condition on the rows of each agreement, compared with none"
+    ),
     "bad.per_s": "Broken records quarantined a second, each broken in another way",
     "flood.others_p99_ratio": (
         "Seconds for 99 of 100 changes while another replica floods its topic, compared with usual"
@@ -79,6 +82,10 @@ MEASURES: Mapping[str, str] = {
     "foreign": (
         "The same input as `json.dumps` writes it by default, with a blank after comma and colon,"
         " and with its members in reverse order."
+    ),
+    "filters": (
+        "The same input without filters, and with a condition on every agreement that all rows"
+        " fulfil, so that the same is delivered."
     ),
     "bad": (
         "One replica's records are all broken, each in another way, while the others write good"

@@ -44,6 +44,7 @@ TARGETS: Mapping[str, Target] = {
         for function in ("epoch", "epoch_trans")
     },
     "foreign.ratio_to_canonical": Target(0.6, at_least=True),
+    "filters.ratio_to_unfiltered": Target(0.8, at_least=True),
     "bad.per_s": Target(15_000, at_least=True),
     "bad.good_waited_batches": Target(1),
     "bad.memory_last_to_first": Target(1.1),

@@ -33,6 +33,8 @@ class Sizes:
     """of conflicts"""
     foreign_events: int = 400_000
     """in each spelling"""
+    filtered_events: int = 400_000
+    """without filters, and with them"""
     bad_events: int = 100_000
     """broken records"""
     bad_good_s: float = 20
@@ -107,6 +109,7 @@ QUICK = Sizes(
     contended_events=60_000,
     percents=(0, 10),
     foreign_events=60_000,
+    filtered_events=60_000,
     bad_events=30_000,
     bad_good_s=5,
     flood_s=10,
