@@ -43,8 +43,8 @@ test-more: programs  ## the rest of what a change must pass; ROTATION repeats a 
 	SLACKWATER_ROTATION=$(ROTATION) $(BIN)/python -m pytest tests/model/test_convergence.py \
 		--hypothesis-seed=$(ROTATION) -n $(WORKERS)
 
-test-slow: programs  ## one more case of what the tests above show
-	$(BIN)/python -m pytest -m slow $(PROCESSES)
+test-slow: programs  ## what a run of test-more with this ROTATION leaves out, and further cases
+	SLACKWATER_ROTATION=$(ROTATION) $(BIN)/python -m pytest -m slow $(PROCESSES)
 
 test-cluster: develop  ## the hub on a Spark cluster whose processes are killed; SEED repeats the moments
 	@$(BIN)/slackwater setup --bucket

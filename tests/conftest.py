@@ -35,6 +35,8 @@ SPREAD = {
 """Long files whose tests share nothing: whichever process is free takes the next of them."""
 MORE = {"demo", "deploy"}
 """Folders of which `make test` has nothing: `make test-more` has them."""
+ALWAYS = {"demo"}
+"""Folders that every run of `make test-more` has; of everything else it has a part."""
 ONE_AT_A_TIME = {"demo"}
 """Folders that stay in one process: each demonstration has six processes of its own, and clocks."""
 
@@ -47,16 +49,21 @@ SMALL_SPARK = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests by the services that they ask for, by their folder, and by the rotation."""
     for item in items:
-        if item.get_closest_marker("rotates"):
-            is_in_turn = has_its_turn(zlib.crc32(item.nodeid.encode()))
-            item.add_marker(pytest.mark.more if is_in_turn else pytest.mark.slow)
         if item.path.parent.name in MORE:
             item.add_marker(pytest.mark.more)
+        if item.get_closest_marker("more") and not _has_its_turn(item):
+            item.add_marker(pytest.mark.slow)
         fixtures = set(getattr(item, "fixturenames", ()))
         if "spark" in fixtures:
             item.add_marker(pytest.mark.spark)
         if "broker" in fixtures:
             item.add_marker(pytest.mark.kafka)
+
+
+def _has_its_turn(item: pytest.Item) -> bool:
+    """Whether this run takes a test: a file rotates as one, of one that is SPREAD each test."""
+    share = item.nodeid if item.path.stem in SPREAD else item.path.name
+    return item.path.parent.name in ALWAYS or has_its_turn(zlib.crc32(share.encode()))
 
 
 class FilesOrTests(LoadFileScheduling):  # type: ignore[misc]

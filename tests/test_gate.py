@@ -13,11 +13,8 @@ MAKEFILE = (CHECKOUT / "Makefile").read_text()
 TARGETS = ("test", "test-more", "test-slow")
 MARKS = ("slow", "more")
 
-AT_EVERY_FAULT_POINT = "tests/e2e/test_faults.py::test_kill_at_every_point[some]"
-"""A hub dies at each member of FaultPoint in turn."""
-
 CAPABILITIES = {
-    "replication without loss": AT_EVERY_FAULT_POINT,
+    "replication without loss": "tests/e2e/test_faults.py::test_kill_at_every_point[first]",
     "conflict functions": "tests/e2e/test_conflict_functions.py::",
     "an operator's override": "tests/e2e/test_override.py::test_override_and_accept",
     "quarantine of bad input": "tests/e2e/test_bad_input.py::",
@@ -102,7 +99,9 @@ def test_make_test_has_a_real_hub_for_each_capability() -> None:
     assert without == []
 
 
-@pytest.mark.parametrize("more", [(), ("-n", "2", "--dist", "loadfile")])
+@pytest.mark.parametrize(
+    "more", [(), pytest.param(("-n", "2", "--dist", "loadfile"), marks=pytest.mark.more)]
+)
 def test_a_run_without_tests_fails(more: tuple[str, ...]) -> None:
     """A marker that is misspelt in a target would be a gate that is always green."""
     done = subprocess.run(

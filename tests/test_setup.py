@@ -142,6 +142,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return checkout, done.stderr
 
 
+@pytest.mark.more
 def test_another_checkout_needs_no_network(other: tuple[Path, str]) -> None:
     """What one has fetched is there for all of them, and for the one that was moved."""
     checkout, _ = other
@@ -163,6 +164,7 @@ def test_an_archive_that_cannot_be_written_is_told_and_no_more(other: tuple[Path
     assert (demo.returncode, demo.stdout, demo.stderr) == (0, "", "")
 
 
+@pytest.mark.more
 def test_a_package_with_another_hash_is_refused(clone: Path, tmp_path: Path) -> None:
     """Whoever can write to an index, or stand before it, must not get code onto this machine."""
     name, version = "structlog", importlib.metadata.version("structlog")

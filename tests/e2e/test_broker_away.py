@@ -67,7 +67,7 @@ def brings(at: Site, hub: HubProcess) -> None:
     "point",
     [FaultPoint.AFTER_PLAN, pytest.param(FaultPoint.AFTER_COMMIT, marks=pytest.mark.slow)],
 )
-@pytest.mark.rotates
+@pytest.mark.more
 def test_a_hub_waits_for_its_broker_and_goes_on(
     pair: Site, folder: Path, point: FaultPoint
 ) -> None:

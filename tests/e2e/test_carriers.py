@@ -28,7 +28,7 @@ NOBODY_IS_SILENT = "ack_timeout_s = 36000"
 @pytest.fixture
 def both(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Mapping[str, Site]]:
     """Two hubs, one of which lets the executors carry whatever comes."""
-    limits = {"chunk_items": 7, "materialize_every_epochs": 2}
+    limits = {"chunk_items": 7, "materialize_every_epochs": 1_000}
     with (
         site(
             tmp_path / "driver",

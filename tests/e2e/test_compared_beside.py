@@ -71,6 +71,7 @@ def test_rows_are_compared_without_a_further_command(compared: Site) -> None:
         wait_until(lambda: not beside(compared), lambda: f"{process} ends")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
@@ -88,6 +89,7 @@ def test_a_signal_ends_both(compared: Site, number: signal.Signals) -> None:
     assert "the comparison beside the hub ended" not in output
 
 
+@pytest.mark.more
 def test_a_database_that_is_away_is_named_and_holds_up_nothing(compared: Site) -> None:
     """The hub goes on, and the other consumer is compared."""
     database(compared, "a").unlink()
@@ -106,6 +108,7 @@ def test_a_database_that_is_away_is_named_and_holds_up_nothing(compared: Site) -
         )
 
 
+@pytest.mark.more
 def test_a_standby_compares_nothing(compared: Site) -> None:
     """Two that compare would cost the databases twice as much."""
     with compared.hub() as active:

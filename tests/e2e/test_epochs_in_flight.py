@@ -75,6 +75,7 @@ def standing(pair: Site, name: str) -> tuple[int, int, int, bool]:
     )
 
 
+@pytest.mark.more
 def test_the_picture_of_a_real_run(pair: Site, spark: SparkSession) -> None:
     """An operator trusts the five facts as far as they hold what the topics hold."""
     a, b = pair.replicas["a"], pair.replicas["b"]

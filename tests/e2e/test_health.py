@@ -47,6 +47,7 @@ def bring_level(at: Site, hub: HubProcess) -> None:
     hub.waits_for(is_level, "it is level")
 
 
+@pytest.mark.more
 def test_a_hub_without_its_broker_is_not_level(
     pair: Site, own_broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

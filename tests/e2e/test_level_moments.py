@@ -218,7 +218,7 @@ def has_no_server(watch: LevelWatch, one: "subprocess.Popen[str]", server: Scrat
     assert one.returncode == 0, said
 
 
-@pytest.mark.rotates
+@pytest.mark.more
 def test_what_an_operator_does_takes_the_yes_with_it(three: Site, spark: SparkSession) -> None:
     """A snapshot, a pause, a resync, a restored hub, a new replica, lost input, and a retirement.
 

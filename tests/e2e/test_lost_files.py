@@ -229,6 +229,7 @@ def covers(at: Site) -> int:
     return int(found)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "with_reinit",
     [pytest.param(False, id="start", marks=pytest.mark.slow), pytest.param(True, id="reinit")],

@@ -52,6 +52,7 @@ def test_nobody_is_level_until_the_table_is_copied(two: Site, spark: SparkSessio
             assert rows(two, "b") == rows(two, "a") == {"k": "v", "l": "w"}
 
 
+@pytest.mark.more
 def test_a_replica_whose_journal_was_dropped_is_filled_from_the_hub(
     two: Site, spark: SparkSession
 ) -> None:

@@ -66,7 +66,7 @@ def is_under_way(at: Site, hub: HubProcess | RunningHub, name: str, count: int) 
     )
 
 
-@pytest.mark.rotates
+@pytest.mark.more
 def test_a_full_database_joins_and_a_new_one_is_filled(
     three: Site, spark: SparkSession, count: int
 ) -> None:

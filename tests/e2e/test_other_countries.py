@@ -49,7 +49,7 @@ def is_level(at: Site) -> bool:
     return bool(at.slackwater("level", "--wait", "20")["level"])
 
 
-@pytest.mark.rotates
+@pytest.mark.more
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.usefixtures("country")

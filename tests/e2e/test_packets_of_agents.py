@@ -140,6 +140,7 @@ def test_rows_go_both_ways_by_files(at: Site, spark: SparkSession, carrier: Carr
     assert sqlite_agents.rows(at, FED) == values(a) == {"mine": "1", "theirs": "3"}
 
 
+@pytest.mark.more
 def test_lost_and_doubled_packets_are_made_good(
     at: Site, spark: SparkSession, carrier: Carrier
 ) -> None:
@@ -166,6 +167,7 @@ def test_lost_and_doubled_packets_are_made_good(
     assert len(values(a)) == 5
 
 
+@pytest.mark.more
 def test_restarts_between_packets_keep_the_session(
     at: Site, spark: SparkSession, carrier: Carrier
 ) -> None:

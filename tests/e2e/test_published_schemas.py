@@ -32,6 +32,7 @@ def doctors_line(at: Site) -> Any:  # noqa: ANN401 - whatever JSON it is
     return next(one for one in at.slackwater("doctor") if one["subject"] == "schemas")
 
 
+@pytest.mark.more
 def test_a_difference_is_named_as_soon_as_it_is_there(two: Site, spark: SparkSession) -> None:
     """`level` is about the rows and says yes; `status` and `doctor` name the constraint."""
     with two.running(spark):

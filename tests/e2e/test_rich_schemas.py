@@ -81,6 +81,7 @@ def held(at: Site, name: str, table: str) -> list[tuple[object, ...]]:
         return opened.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
 
 
+@pytest.mark.more
 def test_what_applications_declare_is_carried(two: Site, spark: SparkSession) -> None:
     """Functions do at a receiver what they do for the application; a cascade arrives as it was."""
     with two.running(spark), agents(two, "ab", *LOAD):

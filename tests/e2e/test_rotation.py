@@ -35,7 +35,7 @@ from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import create, database, execute, rows
 from tests.harness.tls_files import authority, certificate, expired, with_key
 
-pytestmark = pytest.mark.rotates
+pytestmark = pytest.mark.more
 
 USERS: Mapping[str, RoleOf | None] = {
     "hub": HUB,

@@ -75,6 +75,7 @@ def states(at: Site) -> dict[str, str]:
     return {name: state for name, state in found.items() if state != "retired"}
 
 
+@pytest.mark.more
 def test_a_hub_that_reads_along_judges_one_cut_as_the_other_did_many(
     hubs: tuple[Site, Site], spark: SparkSession
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_hub_that_reads_along_judges_one_cut_as_the_other_did_many(
     check_replay_is_equal(other.state)
 
 
+@pytest.mark.more
 def test_replicas_of_a_hub_that_is_gone_go_on_at_another_one(
     hubs: tuple[Site, Site], spark: SparkSession
 ) -> None:

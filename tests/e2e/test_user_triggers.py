@@ -39,6 +39,7 @@ def three(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
         yield made
 
 
+@pytest.mark.more
 def test_what_a_trigger_ignores_is_listed_until_it_stands(three: Site, spark: SparkSession) -> None:
     """A missing row and one that stays; the files, `level`, `status` and the list agree."""
     with three.running(spark), agents(three, "abc"):

@@ -1,6 +1,5 @@
 """Stories of what breaks an almost right hub, on the pure model and on the real pipeline."""
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
 from tests.harness.replays import check_replay_is_equal
-from tests.harness.rotation import has_its_turn
 from tests.harness.topics import TopicEnds
 from tests.model.hub import PureHub
 from tests.model.language import play
@@ -22,22 +20,8 @@ STORIES = sorted(SCENARIOS.glob("*.txt"))
 STORIES_OF_TWO = sorted((SCENARIOS / "two_hubs").glob("*.txt"))
 
 
-EDGE = re.compile(
-    r"^[^#\n]*\b(crash|is killed|a page|range|refuses|restarts|is restored)", re.MULTILINE
-)
-"""The sentences of a story in which something ends, is cut or refused halfway."""
-
 MARKED_AWAY = "the hub marks"
 """In a story, what a hub does by itself once its clock says so: the tests do it by hand."""
-
-
-def marks() -> Iterator[pytest.MarkDecorator]:
-    """Of each story: `make test-more` has all with an edge, and a part of the rest."""
-    rest = 0
-    for story in STORIES:
-        is_edge = EDGE.search(story.read_text(encoding="utf-8")) is not None
-        yield pytest.mark.more if is_edge or has_its_turn(rest) else pytest.mark.slow
-        rest += not is_edge
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +43,8 @@ def test_the_story_of_two_hubs_holds_on_the_model(story: Path) -> None:
     play(story.read_text(encoding="utf-8"), TwoHubs)
 
 
-@pytest.mark.parametrize(
-    "story",
-    [
-        pytest.param(story, id=story.stem, marks=mark)
-        for story, mark in zip(STORIES, marks(), strict=True)
-    ],
-)
+@pytest.mark.more
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_the_story_has_the_same_end_on_the_real_pipeline(
     story: Path, spark: SparkSession, ends: TopicEnds, tmp_path: Path, topic_prefix: str
 ) -> None:

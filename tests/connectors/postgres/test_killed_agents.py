@@ -159,6 +159,7 @@ def check_topic(values: list[bytes], database: PostgresDatabase, committed: set[
     assert of_clients
 
 
+@pytest.mark.more
 def test_a_killed_agent_loses_and_repeats_nothing() -> None:
     """A few kills, another one of the points each time."""
     check_kills(len(POINTS), 0)

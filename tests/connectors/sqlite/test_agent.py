@@ -74,6 +74,7 @@ def test_an_agent_that_ends_says_goodbye(replica: Replica, hub: Hub, agents: Age
     assert hub.received(Goodbye)[1:] == [(killed, Goodbye(1, 0))]
 
 
+@pytest.mark.more
 def test_a_trigger_that_is_dropped_ends_the_agent_and_is_not_made_again(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
@@ -300,6 +301,7 @@ def test_a_restarted_agent_says_where_it_stands(replica: Replica, hub: Hub, agen
     assert (first.epoch, second.epoch) == (1, 2)
 
 
+@pytest.mark.more
 def test_an_agent_that_is_killed_again_and_again_loses_nothing(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
@@ -343,6 +345,7 @@ def _has_rows(replica: Replica, count: int) -> bool:
     return len(replica.rows()) >= count
 
 
+@pytest.mark.more
 def test_a_broker_that_goes_away_and_comes_back_costs_nothing(
     replica: Replica, tmp_path: Path, topic_prefix: str
 ) -> None:

@@ -62,6 +62,7 @@ def carry_into(store: SqliteStore, changes: Sequence[Change]) -> None:
     assert store.apply(batch, 1, 0).refused == ()
 
 
+@pytest.mark.more
 def test_a_wide_table_is_captured_and_applied(tmp_path: Path) -> None:
     """An expression over all columns would be deeper than SQLite parses."""
     count = 400

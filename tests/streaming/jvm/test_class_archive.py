@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from streaming.jvm.class_archive import java_options, run_and_tell
 from streaming.jvm.java import find_java
 
@@ -13,6 +15,7 @@ session("alone", {"spark.driver.extraJavaOptions": "-Xlog:class+load:file=loaded
 """
 
 
+@pytest.mark.more
 def test_a_session_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
     """One that is not mapped would be missed by nobody but the clock."""
     subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, check=True)

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
@@ -23,6 +24,7 @@ with started("metrics", literal_eval(sys.argv[1])) as spark:
 """
 
 
+@pytest.mark.more
 def test_executors_are_scraped_once_sparks_pages_are_on() -> None:
     """Prometheus can read what it finds at the path on the page."""
     page = PAGE.read_text()

@@ -123,6 +123,7 @@ def test_a_session_is_quiet_leaves_nothing_and_takes_the_users_settings(tmp_path
     assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
