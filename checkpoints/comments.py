@@ -85,6 +85,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "elsewhere": "of a commit: what replicas that another hub serves have reflected of that",
         "purge_batch": "the oldest batch that is kept; 0, or null: all are",
         "away_since": "of a commit: since when an agreement's consumer is not heard of",
+        "held_back": "of a commit: what agreements are not sent yet because of when they send",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

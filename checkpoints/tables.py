@@ -334,6 +334,16 @@ _FEED = pa.struct(
     ]
 )
 
+_HELD_BACK = pa.struct(
+    [
+        ("agreement", pa.string()),
+        ("after", pa.int64()),  # the hub epochs behind it wait
+        ("since", _TIME),  # when the first of them was committed
+        ("released", pa.int64()),  # up to this hub epoch an operator lets them go at once
+        ("copies", pa.bool_()),  # he let a copy begin, which is not done
+    ]
+)
+
 _ELSEWHERE = pa.struct(
     [
         ("rid", pa.int32()),
@@ -396,6 +406,7 @@ EPOCHS = pa.schema(
         ("elsewhere", pa.list_(_ELSEWHERE)),
         ("purge_batch", pa.int64()),
         ("away_since", pa.map_(pa.string(), _TIME)),
+        ("held_back", pa.list_(_HELD_BACK)),
     ]
 )
 

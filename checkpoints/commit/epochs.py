@@ -6,6 +6,7 @@ from typing import Any
 
 from checkpoints.commit.elsewhere import elsewhere_of, elsewhere_rows, with_elsewhere
 from checkpoints.commit.feeds import feed_row, feeds_of, place_row, places_of
+from checkpoints.commit.held_back import held_back_of, held_back_rows
 from checkpoints.commit.purges import purge_in, purge_row, ruv_rows, ruvs_of
 from checkpoints.commit.resyncs import realign_row, realigned_range, resync_of, resync_row
 from checkpoints.format_number import FORMAT
@@ -218,6 +219,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "elsewhere": elsewhere_rows(state.replicas.values()),
         "purge_batch": state.purge_batch,
         "away_since": [(name, time_of(ms)) for name, ms in sorted(state.away_since.items())],
+        "held_back": held_back_rows(state.held_back),
     }
 
 
@@ -244,6 +246,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         numbers=numbers_of(row),
         purge_batch=row["purge_batch"] or 0,
         away_since={name: ms_of(at) for name, at in row["away_since"] or ()},
+        held_back=held_back_of(row["held_back"] or ()),
     )
     return Checkpoint(
         state,

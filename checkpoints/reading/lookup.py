@@ -16,6 +16,7 @@ from checkpoints.commit.epochs import COMMIT
 from checkpoints.commit.purges import ruvs_of
 from checkpoints.store import StateStore, among
 from checkpoints.tables import TableName
+from checkpoints.times import ms_of
 from streaming.core.batch.sending import WHOLE, EpochMark
 from streaming.core.conflict.judge import Verdict
 from streaming.core.conflict.winner import Failed, Merged, Resolution, Winner
@@ -192,25 +193,25 @@ def marks(store: StateStore, after: int, committed: int) -> list[EpochMark]:
     table = store.read(
         TableName.EPOCHS,
         between(after, committed) & (ds.field("kind") == COMMIT),
-        ["batch", "hub_epoch", "ruv", "counts"],
+        ["batch", "hub_epoch", "ruv", "counts", "at"],
     )
     first: dict[int, EpochMark] = {}
     for row in sorted(table.to_pylist(), key=lambda r: r["batch"]):
         entries = dict(row["counts"]).get("entries", 0)
-        mark = EpochMark(row["hub_epoch"], entries, ruvs_of(row["ruv"]))
+        mark = EpochMark(row["hub_epoch"], entries, ruvs_of(row["ruv"]), ms_of(row["at"]))
         first.setdefault(row["hub_epoch"], mark)
     return [first[hub_epoch] for hub_epoch in sorted(first)]
 
 
 def page_marks(
-    store: StateStore, after: int, *, committed: int, page_items: int
+    store: StateStore, after: int, to: int, *, committed: int, page_items: int
 ) -> list[EpochMark]:
-    """The committed hub epochs above `after` that a page may hold, in order.
+    """The committed hub epochs in (after, to] that a page may hold, in order.
 
     If they have more changelog rows than a page, each counts those only that none before it has:
     a page holds the last of each row. SCANNED_ROWS are looked at.
     """
-    found = marks(store, after, committed)
+    found = marks(store, after, min(to, committed))
     if sum(mark.entries for mark in found) <= page_items:
         return found
     total = np.cumsum([mark.entries for mark in found])

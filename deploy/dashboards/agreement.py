@@ -58,6 +58,11 @@ BOARD = Board(
                     unit=Unit.SECONDS,
                 ),
                 stat(
+                    "Delayed",
+                    "Hub epochs that wait by its delay, which are no lag.",
+                    f"max(slackwater_agreement_delayed_epochs{_OF})",
+                ),
+                stat(
                     "Kept for",
                     "For how long what it lacks is kept for it while it is away; Inf: it is heard.",
                     f"min(slackwater_agreement_hold_left_seconds{_OF})",

@@ -156,6 +156,8 @@ class _Causes:
                 return self._of_tables(name)
             case "agreements[].rows":
                 return self._of_rows(name)
+            case "agreements[].delay_s":
+                return self._of_delay(name)
             case "hub.topic_prefix":
                 return "all topics have other names, and what is in those of now is not read"
             case "hub.state":
@@ -186,6 +188,16 @@ class _Causes:
             f"{consumer} gets {_named(others)} anew, and loses the rows that it is not shown; what"
             " it writes there meanwhile is concurrent"
         )
+
+    def _of_delay(self, name: str) -> str:
+        old, new = (
+            next(one.delay_s for one in config.agreements if one.name == name)
+            for config in (self.before, self.after)
+        )
+        consumer = self._consumer(self.after, name)
+        if new < old:
+            return f"{consumer} is sent what is older than {new} s at once"
+        return f"{consumer} is sent nothing for {new - old} s; what it has stays"
 
     def _readers(self, config: Config, table: str) -> str:
         """To whom a new table is sent."""

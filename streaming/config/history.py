@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.config.config import Config
+from streaming.config.delayed import delay_warnings
 from streaming.config.named_tables import MARK, chosen
 from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
 from streaming.core.model.table import DEFAULT_DATASET
@@ -66,6 +67,7 @@ class ConfigHistory:
                 " it quarantines the table's changes; wait for `slackwater level` before"
             )
         yield from table_warnings(config.tables, self.tables)
+        yield from delay_warnings(config)
 
 
 def config_history(documents: Iterable[str]) -> ConfigHistory:

@@ -28,7 +28,9 @@ _HUB_EPOCH = {
     ),
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
-    "agreements[]": ("name", "consumer", "tables", "rows", "packets", "packet_every_s"),
+    "agreements[]": (
+        *("name", "consumer", "tables", "rows", "packets", "packet_every_s", "delay_s"),
+    ),
     "functions": ("modules",),
     "limits": (
         *("offsets_per_batch", "batch_ms", "flood_ms", "driver_batch_records", "min_partitions"),

@@ -364,6 +364,9 @@ class AgreementConfig(_Section):
     packet_every_s: NonNegative = 10
     """How many seconds after a packet the next one is exported, if there is something to say; 0:
     only by `slackwater export`."""
+    delay_s: NonNegative = 0
+    """How many seconds after its commit a change is sent; 0: at once. So its consumer stands as
+    the others did then, until `slackwater resume --now` (docs/sending.md)."""
     compare: CompareConfig | None = None
     """The comparison of its consumer with the hub; none without it."""
 
@@ -371,6 +374,11 @@ class AgreementConfig(_Section):
     def packet_every_ms(self) -> int | None:
         """How often a packet is exported, in milliseconds; None: there are none."""
         return None if self.packets is None else self.packet_every_s * 1_000
+
+    @property
+    def delay_ms(self) -> int:
+        """`delay_s` in milliseconds."""
+        return self.delay_s * 1_000
 
 
 class FunctionsConfig(_Section):

@@ -18,7 +18,8 @@ AGREEMENT_LEVEL = Metric(
 )
 LAG_SECONDS = Metric(
     "slackwater_agreement_lag_seconds",
-    "Since the first hub epoch that the consumer has not acknowledged was committed; 0: none.",
+    "Since the first hub epoch that the consumer has not acknowledged was committed, or, of a"
+    " delayed one, due; 0: none.",
     "max(slackwater_agreement_lag_seconds) > 60",
     _OF,
 )
@@ -93,6 +94,13 @@ RESYNC_RATIO = Metric(
     _OF,
 )
 
+DELAYED_EPOCHS = Metric(
+    "slackwater_agreement_delayed_epochs",
+    "Hub epochs that wait by the agreement's delay, which are no lag; 0: none, or it has no delay.",
+    "slackwater_agreement_delayed_epochs",
+    _OF,
+)
+
 HOLD_LEFT = Metric(
     "slackwater_agreement_hold_left_seconds",
     "In how long what a consumer lacks that is away is kept no longer, so that it gets a full copy;"
@@ -125,7 +133,7 @@ AGREEMENTS = (
     *(AGREEMENT_STATE, AGREEMENT_LEVEL, LAG_SECONDS, LAG_EPOCHS, LAG_CHANGES),
     *(TIME_TO_LEVEL, ACKED, ORIGIN_LAG_SECONDS, ORIGIN_LAG_CHANGES),
     *(ORIGIN_COMPLETE_TO, ORIGIN_DELAY_WORST, RESYNC_ROWS, RESYNC_TABLES, RESYNC_RATIO),
-    HOLD_LEFT,
+    *(DELAYED_EPOCHS, HOLD_LEFT),
     *(COMPARED_ROWS, COMPARED_DIFFERING, COMPARED_AT),
 )
 """All of them."""

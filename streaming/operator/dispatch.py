@@ -52,8 +52,9 @@ def carry_out(
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts, `repair` and `prefer` on rows that were compared.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
-       brings a consumer what it lacks, `pause` sends it nothing more, `chepoch` sets from where it
-       is sent to, `export` makes a packet of what it was not sent.
+       brings a consumer what it lacks, `pause` sends it nothing more, `resume --now` lets go what
+       its delay holds back, `chepoch` sets from where it is sent to, `export` makes a packet of
+       what it was not sent.
     5. `undo` writes rows back as they stood, by the tables as the last batch left them.
 
     `originals`: reads records again of which only the head is kept.
@@ -77,6 +78,8 @@ def carry_out(
                 orders.recover(intake, int(command.argument or 0))
             case CommandName.RESUME:
                 orders.resume(intake, command.argument or "")
+            case CommandName.SEND_NOW:
+                orders.send_now(intake, command.argument or "")
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
                 orders.retire(intake, rid, behind.get(rid, -1) + 1)

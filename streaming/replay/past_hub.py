@@ -114,6 +114,7 @@ class PastHub(Hub):
             agreements=recorded.state.agreements,
             to_send=recorded.state.to_send,
             away_since=recorded.state.away_since,
+            held_back=recorded.state.held_back,
         )
         self.ledger.last = replace(recorded, state=self.state)
         store = self.ledger.store

@@ -17,6 +17,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.held_back import HeldBack
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.reflection import Session
 from streaming.core.state.replica_state import ReplicaState
@@ -109,6 +110,7 @@ class WrittenState:
         purge_epoch: int = 0,
         others: Mapping[str, Ruv] | None = None,
         numbers: Mapping[int, int] | None = None,
+        held_back: Mapping[str, HeldBack] | None = None,
         **changed: object,
     ) -> None:
         """Write plan and commit of a batch.
@@ -127,6 +129,7 @@ class WrittenState:
             replicas={r.rid: r for r in replicas},
             agreements={a.name: a for a in agreements},
             numbers=numbers or {},
+            held_back=held_back or {},
         )
         checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
         checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]

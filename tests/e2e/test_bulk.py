@@ -131,7 +131,7 @@ class Model:
             {},
             clock_ms,
             nudged=False,
-            marks=lambda a: [m for m in self.marks if m.hub_epoch > a],
+            marks=lambda a, to: [m for m in self.marks if a < m.hub_epoch <= to],
         )
         decision = decide(self.state, received, self.rows, self.topology, view, history)
         self.rows |= decision.rows

@@ -117,6 +117,12 @@ class Backend(Protocol):
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
 
+    def send_now(self, rid: int) -> None:
+        """Append an operator's command to let go what the delay of this consumer holds back."""
+
+    def holds_back(self) -> bool:
+        """Return whether something is not sent yet because of when its agreement sends."""
+
     def lower_row(self, rid: int, epochs: int) -> None:
         """Append an operator's command to set the row of this consumer in the matrix back.
 

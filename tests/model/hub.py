@@ -22,8 +22,10 @@ from streaming.core.batch.sending import (
     SendingView,
     stop_answers,
     wants_batch,
+    wants_due_batch,
 )
 from streaming.core.conflict.judge import Judged, Verdict
+from streaming.core.delivery.due import due_limit
 from streaming.core.delivery.lack import lack
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.liveness import unheard
@@ -137,6 +139,7 @@ class Plan:
     pauses; `rows_set`: the rows of the matrix that he sets. `pages`: of resyncs. `undelivered`: the
     agreements whose topics refused the last batch.
     `writable`: those whose topics had, and may be written again.
+    `send_nows`: the agreements of which he lets go what their delay holds back.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`. `repairs`: the rows that he has sent again, by rid;
     `preferred`: those of replicas that become changes of the hub. `purge`: what it purges.
@@ -162,6 +165,7 @@ class Plan:
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     rows_set: tuple[RowOrder, ...] = ()
     purge: Purge | None = None
+    send_nows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,8 @@ class PureHub:
     duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
-    `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`: the
+    `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`,
+    `requested_send_nows`: the
     arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
     record that its topic still has. `refusing`: the consumers whose topics refuse what they are
     sent. `writes`: rid -> the tables that this replica may write, if not all.
@@ -219,6 +224,7 @@ class PureHub:
     packets: dict[int, list[Packet]] = field(default_factory=lambda: defaultdict(list))
     places: dict[int, list[FeedPlace]] = field(default_factory=lambda: defaultdict(list))
     requested_rows: list[RowOrder] = field(default_factory=list)
+    requested_send_nows: list[str] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
     requested_releases: list[Release] = field(default_factory=list)
     requested_repairs: list[tuple[int, RowKey]] = field(default_factory=list)
@@ -336,7 +342,8 @@ class PureHub:
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
             plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
             plan = replace(plan, repairs=repairs, preferred=preferred, purge=self._purge(now_ms))
-            self.run(replace(plan, writes=dict(self.writes)))
+            send_nows, self.requested_send_nows = tuple(self.requested_send_nows), []
+            self.run(replace(plan, writes=dict(self.writes), send_nows=send_nows))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
         """No other hub reads its topics."""
@@ -463,6 +470,15 @@ class PureHub:
         """Append an operator's command to send this consumer nothing more."""
         self.requested_pauses.append(self.topology.agreement_of(rid) or "")
 
+    def send_now(self, rid: int) -> None:
+        """Append an operator's command to let go what the delay of a consumer holds back."""
+        self.requested_send_nows.append(self.topology.agreement_of(rid) or "")
+
+    def holds_back(self) -> bool:
+        """Return whether something is not sent yet because of when its agreement sends."""
+        known = self.state.agreements
+        return any(known[name].is_sent_to for name in self.state.held_back)
+
     def lower_row(self, rid: int, epochs: int) -> None:
         """Append an operator's command to set the row of this consumer in the matrix back."""
         one = self.agreement_with(rid)
@@ -522,11 +538,24 @@ class PureHub:
             return True
         interval_ms, hub_epoch = self.topology.covers_interval_ms, self.state.hub_epoch
         return any(
-            wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
+            self._wants_to_send(agreement, hub_epoch, now_ms, interval_ms)
             if agreement.feed is None
             else self._wants_export(agreement, now_ms)
             for agreement in self.state.agreements.values()
         )
+
+    def _wants_to_send(
+        self, agreement: AgreementState, hub_epoch: int, now_ms: int, interval_ms: int
+    ) -> bool:
+        """Return whether there is something to send to its topic."""
+        held, delay_ms = self.state.held_back.get(agreement.name), self._delay_ms(agreement)
+        limit = due_limit(agreement, delay_ms, held, now_ms)
+        if limit is not None:
+            return wants_due_batch(agreement, hub_epoch, now_ms, interval_ms, limit, held)
+        return wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
+
+    def _delay_ms(self, agreement: AgreementState) -> int:
+        return self.topology.delay_ms(agreement.name)
 
     def _wants_export(self, agreement: AgreementState, now_ms: int) -> bool:
         subscription = self.topology.subscriptions[agreement.name]
@@ -672,6 +701,7 @@ class PureHub:
             self._own_changes(plan),
             plan.rows_set,
             plan.purge,
+            plan.send_nows,
         )
 
     def _own_changes(self, plan: Plan) -> list[tuple[str | None, int | None, Arrived]]:
@@ -721,7 +751,9 @@ class PureHub:
         self.decided.append(DecidedBatch(self.state, plan, decision))
         if decision.hub_epoch > self.state.hub_epoch:
             self.marks.append(
-                EpochMark(decision.hub_epoch, len(decision.entries), decision.state.ruvs)
+                EpochMark(
+                    decision.hub_epoch, len(decision.entries), decision.state.ruvs, plan.clock_ms
+                )
             )
         self.state = decision.state
         self.table.update(decision.rows)
@@ -796,15 +828,15 @@ class PureHub:
         )
         return Packet(header, (*answers, *updates))
 
-    def _marks(self, after: int) -> list[EpochMark]:
-        """The hub epochs above this one, each with the rows that no earlier one of them has."""
+    def _marks(self, after: int, to: int) -> list[EpochMark]:
+        """The hub epochs in (after, to], each with the rows that no earlier one of them has."""
         first = dict[RowKey, int]()
         for hub_epoch, entry in self.by_epoch():
             if hub_epoch > after and not isinstance(entry, RangeRefresh):
                 first.setdefault(row_of(entry), hub_epoch)
         new = Counter(first.values())
         oldest = max(after, self.state.purge_epoch)
-        later = (mark for mark in self.marks if mark.hub_epoch > oldest)
+        later = (mark for mark in self.marks if oldest < mark.hub_epoch <= to)
         return [replace(mark, entries=new[mark.hub_epoch]) for mark in later]
 
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
@@ -1033,6 +1065,7 @@ class PureHub:
             or self.requested_resumes
             or self.requested_resyncs
             or self.requested_pauses
+            or self.requested_send_nows
             or self.requested_rows
             or self.requested_repairs
             or self.requested_preferred

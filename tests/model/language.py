@@ -54,7 +54,7 @@ def given(story: Story, names: str) -> None:
 
     The database of `r1(unique)` lets one row stand in each table: all have the same email.
 
-    `r1(packets)` is not reached by Kafka.
+    `r1(packets)` is not reached by Kafka. `r1(delayed)` is sent what was committed 12 seconds ago.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
@@ -104,6 +104,7 @@ def given(story: Story, names: str) -> None:
         on_refused=on_refused,
         by_packets=by_packets,
         shown=shown,
+        delayed=[word[1] for word in words if word and "(delayed)" in word[2]],
     )
     posts = {name: Post() for name in by_packets}
     story.world = World(replicas, story.make(made), posts=posts)
@@ -511,6 +512,12 @@ def operator_resumes(story: Story, replica: str) -> None:
     story.world.hub.resume(story.replica(replica).rid)
 
 
+@sentence("the operator sends {replica} at once what waits")
+def operator_sends_now(story: Story, replica: str) -> None:
+    """`slackwater resume --now`; the hub reads the command with its next batch."""
+    story.world.hub.send_now(story.replica(replica).rid)
+
+
 @sentence("the operator recovers {replica}")
 def operator_recovers(story: Story, replica: str) -> None:
     """`slackwater recover`; the hub reads the command with its next batch."""
@@ -910,6 +917,12 @@ def sees_rows(story: Story, replica: str, values: str, table: str) -> None:
 
 def _condition(values: str) -> str:
     return f"v IN ({', '.join(map(repr, values.split('|')))})"
+
+
+@sentence("{seconds} seconds pass")
+def seconds_pass(story: Story, seconds: str) -> None:
+    """Nothing else happens."""
+    story.world.now_s += int(seconds)
 
 
 @sentence("{hours} hours pass")

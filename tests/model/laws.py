@@ -10,6 +10,7 @@ from streaming.core.model.csn import rid_of
 from streaming.core.model.function import ConflictRule
 from streaming.core.records.record import Commit, Item, Reason, Update
 from tests.model.backend import Judgement
+from tests.model.hub import PureHub
 from tests.model.replica import ABSENT, Line, Replica, Version, Write, table_of
 from tests.model.world import World
 
@@ -332,7 +333,28 @@ def check_yes_is_true(world: World) -> None:
         assert mine == theirs, f"all are said to be level, and {name} holds other rows"
 
 
+def check_nothing_is_early(world: World) -> None:
+    """What a delayed consumer is sent is as old as its delay, but for what an operator let go."""
+    hub = world.hub
+    if not isinstance(hub, PureHub):
+        return
+    committed = dict[int, int]()  # a hub that is put back commits the same numbers again
+    for batch in hub.decided:
+        after = batch.decision.state
+        if after.hub_epoch > batch.before.hub_epoch:
+            committed[after.hub_epoch] = batch.plan.clock_ms
+        for name, one in after.to_send.items():
+            delay_ms, held = hub.topology.delay_ms(name), batch.before.held_back.get(name)
+            is_released = name in batch.plan.send_nows or (held and held.released >= one.to)
+            is_free = is_released or one.after == one.to  # a batch without any row
+            if not delay_ms or is_free or after.agreements[name].resync is not None:
+                continue
+            at_ms = committed.get(one.to, 0)
+            assert batch.plan.clock_ms - at_ms >= delay_ms, f"{name} was sent {one.to} early"
+
+
 ALWAYS = (
+    check_nothing_is_early,
     check_losers_are_recorded,
     check_uncommitted_is_invisible,
     check_ruv_follows_changelog,

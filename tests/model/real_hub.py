@@ -120,6 +120,7 @@ class RealHub:
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
                     f"tables = {sorted(s.tables)}{_packets_text(s)}{_rows_text(s)}"
+                    f"\ndelay_s = {s.delay_ms // 1_000}"
                     for s in subscriptions
                 ),
             ]
@@ -231,6 +232,16 @@ class RealHub:
         """Append an operator's command to pause an agreement, as `slackwater pause` does."""
         reader = open_state(self.config.hub.state)
         append_command(reader, CommandName.PAUSE, self._name(rid))
+
+    def send_now(self, rid: int) -> None:
+        """Append an operator's command, as `slackwater resume --now` does."""
+        reader = open_state(self.config.hub.state)
+        append_command(reader, CommandName.SEND_NOW, self._name(rid))
+
+    def holds_back(self) -> bool:
+        """Return whether something is not sent yet because of when its agreement sends."""
+        state = self._service().hub.ledger.last.state
+        return any(state.agreements[name].is_sent_to for name in state.held_back)
 
     def lower_row(self, rid: int, epochs: int) -> None:
         """Append an operator's command to set a row of the matrix, as `slackwater chepoch` does."""

@@ -38,6 +38,7 @@ class ReplayedHistory:
             agreements=then.agreements,
             to_send=then.to_send,
             away_since=then.away_since,
+            held_back=then.held_back,
         )
         decision = self.again.decision_of(received, recorded.plan)
         self.again.log[decision.state.batch] = decision.entries

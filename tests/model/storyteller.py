@@ -26,6 +26,7 @@ from tests.model.world import MERGE, World
 
 REPLICAS = ("r1", "r2", "r3")
 AWAY_UNWRITABLE = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.UNWRITABLE}"
+AWAY_DELAYED = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.DELAYED}"
 AWAY_PAUSED = f"{AgreementStatus.CHANGE_TRACKING}: {AwayReason.PAUSED}"
 POINTS = OF_TOPICS
 OPEN_TRANSACTIONS = 3
@@ -147,6 +148,9 @@ FEEDS = {
 MOVES = {**BY_HAND, **AWAY, **LOSES, "other_takes": 5, "move": 3, "other_serves": 1}
 """The same with two hubs on one set of topics, and replicas that move from one to the other."""
 
+DELAYS = {**PURGES, "wait": 8, "send_now": 2}
+"""The same with a consumer that is sent what is old enough, or what an operator lets go."""
+
 EVERYTHING = {
     **LOSES,
     **REORDERS,
@@ -191,6 +195,7 @@ class Plot:
     unique: frozenset[str] = frozenset()
     joins: bool = False
     by_packets: bool = False
+    delayed: bool = False
 
 
 def random_steps(
@@ -248,6 +253,7 @@ def plots(
     joins: bool = False,
     by_packets: bool = False,
     filters: bool = False,
+    delayed: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
@@ -255,6 +261,7 @@ def plots(
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
     replica joins later. `by_packets`: Kafka does not reach it. `filters`: see `tables`.
+    `delayed`: the third replica is.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -268,6 +275,7 @@ def plots(
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
         joins,
         by_packets,
+        delayed,
     )
 
 
@@ -285,7 +293,7 @@ class Storyteller:
         """Run a story to its end; the world after every step."""
         marks = {name: "(unique)" * (name in plot.unique) for name in REPLICAS}
         marks["r2"] += "(numbered)" * plot.numbered
-        marks["r3"] += "(packets)" * plot.by_packets
+        marks["r3"] += "(packets)" * plot.by_packets + "(delayed)" * plot.delayed
         named = [name + mark for name, mark in marks.items()]
         later = f"; {named.pop()} joins later" if plot.joins else ""
         self.add_sentence(f"given {' '.join(named)}{later}{plot.tables}")
@@ -351,6 +359,11 @@ class Storyteller:
             self.recover(name, "", 2)
             self.reinit(name, "", 1)
         if stopped:
+            self.add_sentence("everything settles")
+        delayed = [name for name in REPLICAS if self._state(name) == AWAY_DELAYED]
+        for name in delayed:
+            self.send_now(name, "", 0)
+        if delayed:
             self.add_sentence("everything settles")
 
     # -- local transactions -----------------------------------------------------------------
@@ -809,6 +822,15 @@ class Storyteller:
     def pause(self, replica: str, _: str, __: int) -> None:
         """An operator pauses a consumer."""
         self.add_sentence(f"the operator pauses {replica}")
+
+    def wait(self, _: str, __: str, number: int) -> None:
+        """So long that what is delayed becomes due, or a part of it."""
+        self.add_sentence(f"{4 * number} seconds pass")
+        self.add_sentence("the hub takes nothing")
+
+    def send_now(self, replica: str, _: str, __: int) -> None:
+        """An operator lets go what waits, if anything does."""
+        self.add_sentence(f"the operator sends {replica} at once what waits")
 
     def lower_row(self, replica: str, _: str, number: int) -> None:
         """An operator sends again what was sent, perhaps in the midst of a resync."""

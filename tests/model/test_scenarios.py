@@ -18,6 +18,8 @@ from tests.model.two_hubs import TwoHubs
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 STORIES = sorted(SCENARIOS.glob("*.txt"))
 STORIES_OF_TWO = sorted((SCENARIOS / "two_hubs").glob("*.txt"))
+STORIES_OF_DELAYED = sorted((SCENARIOS / "delayed").glob("*.txt"))
+"""By the story's clock, which only the model has."""
 
 
 MARKED_AWAY = "the hub marks"
@@ -34,6 +36,12 @@ def ends(broker: Broker) -> Iterator[TopicEnds]:
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
 def test_the_story_holds_on_the_model(story: Path) -> None:
     """Each is a history that made a hub diverge, lose an update, or wait for ever."""
+    play(story.read_text(encoding="utf-8"), PureHub)
+
+
+@pytest.mark.parametrize("story", STORIES_OF_DELAYED, ids=lambda story: story.stem)
+def test_the_story_of_a_delayed_consumer_holds_on_the_model(story: Path) -> None:
+    """Each is a history that a hub which sends rows as they stand gets wrong."""
     play(story.read_text(encoding="utf-8"), PureHub)
 
 

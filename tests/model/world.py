@@ -37,6 +37,9 @@ MAX_AWAY_S = 15
 PACKET_EVERY_MS = 1
 """So a batch exports a packet whenever there is something to say."""
 
+DELAY_S = 12
+"""Longer than a round."""
+
 NEVER_MS = 10**12
 ALL_EPOCHS = 1_000_000
 """More hub epochs than any story has."""
@@ -70,13 +73,14 @@ def topology(
     on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
     by_packets: Collection[str] = (),
     shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    delayed: Collection[str] = (),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
     `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
     `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
-    of the rows that it is shown.
+    of the rows that it is shown. `delayed`: the replicas that are sent what is DELAY_S old.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
@@ -99,6 +103,7 @@ def topology(
                 for (table, replica), text in shown.items()
                 if replica == r.name
             },
+            DELAY_S * 1_000 if r.name in delayed else 0,
         )
         for r in replicas
     }
@@ -374,7 +379,7 @@ class World:
         for _ in range(rounds):
             before = self._progress()
             self.turn()
-            if self._progress() == before:
+            if self._progress() == before and not self.hub.holds_back():
                 return
         raise RestlessError(f"not quiet after {rounds} rounds: {self._progress()}")
 

@@ -65,6 +65,7 @@ def decide(
     own: Sequence[tuple[str | None, int | None, Arrived]] = (),
     rows_set: Sequence[RowOrder] = (),
     purge: Purge | None = None,
+    send_nows: Sequence[str] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -75,7 +76,8 @@ def decide(
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
-    `pauses`: those that he pauses. `pages`: the pages of resyncs that the batch sends.
+    `pauses`: those that he pauses; `send_nows`: those of which he lets go what waits. `pages`: the
+    pages of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the last batch sent; `writable`: those
     whose topics had, and may be written again. `drops`: (rid, row) -> the reason, of quarantined
     changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
@@ -104,6 +106,8 @@ def decide(
         orders.resync(intake, order)
     for name in pauses:
         orders.pause(intake, name)
+    for name in send_nows:
+        orders.send_now(intake, name)
     for wanted in rows_set:
         orders.change_row(intake, wanted)
     orders.send_due(intake)

@@ -55,7 +55,7 @@ class Hub:
             ruvs={},
             clock_ms=CLOCK_S * 1000,
             nudged=True,
-            marks=lambda after: [m for m in self.marks if m.hub_epoch > after],
+            marks=lambda after, to: [m for m in self.marks if after < m.hub_epoch <= to],
         )
         decision = decide(self.state, said, self.rows, self.topology, view)
         if decision.hub_epoch > self.state.hub_epoch:

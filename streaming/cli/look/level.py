@@ -74,7 +74,8 @@ def level(
 
     The answer is also no while an agent has more to publish, a consumer is away, in a resync or
     waits for one, a replica or an agreement is stopped, a row is refused or uncarried, or a change
-    in quarantine leaves a row different.
+    in quarantine leaves a row different. It is not no because of what waits by an agreement's
+    delay; how much that is, and until when, is shown.
     """
     found = _awaited(config, wait, max_age)
     if as_json:
@@ -122,6 +123,7 @@ def _show(found: HubLevel) -> None:
     if found.level:
         agreements = as_count(len(found.agreements), "agreement")
         write_line(f"level: {agreements} at hub epoch {found.hub_epoch}, {when}")
+        _show_delayed(found)
         return
     for doubt in found.cannot_say:
         write_sentence(f"cannot say: {doubt}")
@@ -145,6 +147,7 @@ def _show(found: HubLevel) -> None:
         write_sentence(_resync_text(one))
     if found.lags:
         _show_lagging(found)
+    _show_delayed(found)
     for name, counts in sorted(found.unnamed.items()):
         write_sentence(f"{unnamed_text(name, counts)}; {unnamed_remedy(name, counts)}")
     if found.differing:
@@ -180,6 +183,12 @@ def _show_lagging(found: HubLevel) -> None:
     for one in found.agreements:
         if one.packets is not None and not one.has_all:
             write_sentence(f"packets: {one.consumer} answers by packets; {one.packets.text}")
+
+
+def _show_delayed(found: HubLevel) -> None:
+    for one in found.agreements:
+        if one.delayed is not None:
+            write_sentence(f"delayed: {one.consumer}, agreement {one.name}; {one.delayed.text}")
 
 
 def _show_differing(found: HubLevel) -> None:

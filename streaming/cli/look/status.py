@@ -130,6 +130,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
                 f"{agreement.name}: what it lacks is kept for another {left}; behind that it gets a"
                 " full copy when it comes back"
             )
+        if agreement.delayed is not None:
+            write_sentence(f"{agreement.name}: {agreement.delayed.text}")
         if agreement.packets is not None:
             write_sentence(f"{agreement.name}: {agreement.packets.text}")
         if agreement.comparison is not None:

@@ -47,15 +47,38 @@ def _check(known: AgreementState) -> None:
         raise HubError(f"{known.name} is paused already: `slackwater resync {known.name}` ends it")
 
 
-@appends(CommandName.RESUME)
+AtOnce = Annotated[
+    bool,
+    typer.Option(
+        "--now", help="Send at once, this time, what waits by the agreement's delay, or a copy."
+    ),
+]
+
+
+@appends(CommandName.RESUME, CommandName.SEND_NOW)
 def resume(
-    agreement: AgreementName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
+    agreement: AgreementName,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    at_once: AtOnce = False,
 ) -> None:
-    """Send to an agreement again that stopped at a refused row: first what was refused."""
+    """Send to an agreement again that stopped at a refused row: first what was refused.
+
+    With --now it lets go what a delayed agreement (`delay_s`) holds back: all that is committed
+    when a batch takes the command, once. If the consumer needs a copy, that begins.
+    """
     from streaming.cli.command import append_named  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
-    agreement_named(configured, agreement)
+    one = agreement_named(configured, agreement)
+    if at_once:
+        if not one.delay_s:
+            raise HubError(f"{agreement} is not delayed, so nothing waits that could be sent now")
+        orderable(reader, one)
+        name = CommandName.SEND_NOW
+        append_named(reader, name, agreement, agreement, "agreement", as_json=as_json)
+        return
     known = committed(reader).agreements.get(agreement, AgreementState(agreement, 0))
     if known.status is not AgreementStatus.REFUSED:
         raise HubError(

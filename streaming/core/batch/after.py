@@ -5,7 +5,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from streaming.core.batch.exporting import largest_csn, packets_of, plan_export
-from streaming.core.batch.sending import EpochMark, SendingView, SendPlan, is_told, plan
+from streaming.core.batch.sending import (
+    EpochMark,
+    SendingView,
+    SendPlan,
+    is_told,
+    plan,
+    plan_due,
+)
+from streaming.core.delivery.due import due_limit, without_early_rows
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -13,6 +21,7 @@ from streaming.core.model.ruv import largest_of
 from streaming.core.model.truncation import Truncation
 from streaming.core.retention.purge import Purge, with_retention
 from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.held_back import HeldBack
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.ranges import KeyRange, RangeRealign, key_order, with_range
@@ -76,13 +85,16 @@ def state_after(
     resyncs that the batch sends. `purge`: what its plan says is purged.
     """
     previous, ruvs, topology = intake.state.hub_epoch, intake.ruvs, intake.topology
-    own = [EpochMark(hub_epoch, entries, ruvs)] if hub_epoch > previous else []
+    own = [EpochMark(hub_epoch, entries, ruvs, view.clock_ms)] if hub_epoch > previous else []
     seen = replace(
         view,
         previous=previous,
         hub_epoch=hub_epoch,
         ruvs=ruvs,
-        marks=lambda covered: [*view.marks(covered), *own],
+        marks=lambda after, to: [
+            *view.marks(after, to),
+            *(one for one in own if after < hub_epoch <= to),
+        ],
     )
     sent_pages = {page.agreement: page for page in pages}
     scans = {one.consumer: one.name for one in topology.subscriptions.values()}
@@ -100,7 +112,12 @@ def state_after(
         if name is not None and topology.sees(rid, table):
             agreements[name] = agreements[name].rescanning(table, view.clock_ms)
     agreements = {
-        name: one.below_purge(intake.state.purge_epoch, view.clock_ms).begun(hub_epoch)
+        name: without_early_rows(
+            one.below_purge(intake.state.purge_epoch, view.clock_ms),
+            topology.delay_ms(name),
+            view.clock_ms,
+            is_released=name in intake.copying,
+        ).begun(hub_epoch)
         for name, one in agreements.items()
     }
     ranges = {name: _ranges(page) for name, page in sent_pages.items()}
@@ -132,6 +149,7 @@ def state_after(
         },
         agreements={name: one.agreement for name, one in plans.items()},
         to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
+        held_back=_held_back(intake, plans),
         open=intake.open,
         refusals=intake.refused.after,
         ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),
@@ -154,6 +172,18 @@ def _plan(
     topology, name, rid = intake.topology, agreement.name, agreement.consumer
     subscription, dataset = topology.subscriptions.get(name), topology.dataset_at(rid)
     packets = packets_of(agreement, subscription, intake.replicas, view.places)
+    held = intake.held_back(name)
+    limit = due_limit(agreement, topology.delay_ms(name), held, view.clock_ms)
+    if limit is not None:
+        return plan_due(
+            agreement,
+            view,
+            dataset,
+            limit,
+            held,
+            page_items=topology.page_items,
+            covers_interval_ms=topology.covers_interval_ms,
+        )
     if packets is None:
         return plan(
             agreement,
@@ -177,6 +207,23 @@ def _plan(
         is_news=not is_told(intake.state.agreements.get(name), agreement),
         ranges=ranges,
     )
+
+
+def _held_back(intake: Intake, plans: Mapping[str, SendPlan]) -> dict[str, HeldBack]:
+    """What each agreement is not sent yet; that a copy was let go is kept until it is done.
+
+    Its consumer may start a new session meanwhile, and the copy begins anew.
+    """
+    found = {name: one.held_back for name, one in plans.items() if one.held_back is not None}
+    for name in intake.copying & plans.keys():
+        one = plans[name].agreement
+        is_done = one.resync is None and not one.lacks_resync
+        known = found.get(name)
+        if known is not None:
+            found[name] = replace(known, copies=not is_done)
+        elif not is_done:
+            found[name] = HeldBack(one.scanned, 0, copies=True)
+    return found
 
 
 def _with_page(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from streaming.core.conflict.judge import Judged
+from streaming.core.delivery.due import DueLimit, surely_waits
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import NOBODY
 from streaming.core.model.row import ALL_OFFSETS, RowState
@@ -12,6 +13,7 @@ from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AgreementStatus, remedy_of
 from streaming.core.records.record import KEEP, Item, ItemType, Stopped
 from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.held_back import HeldBack
 from streaming.core.state.hub_state import HubState
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import CoveredPosition
@@ -60,6 +62,7 @@ LogEntry = Judged | Refresh | RangeRefresh
 class EpochMark:
     """A committed hub epoch, and the RUVs after it, by data set.
 
+    `committed_ms`: when it was committed, by the hub's clock.
     `entries`: how many rows it adds to a page that ends with it: those that no earlier hub epoch of
     the page has, or all of its changelog rows, which may be more.
     """
@@ -67,13 +70,14 @@ class EpochMark:
     hub_epoch: int
     entries: int
     ruvs: Mapping[str, Ruv]
+    committed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SendingView:
     """What sending is decided from: the hub after the batch.
 
-    `marks(after)`: the hub epochs above `after` in order, this batch's included.
+    `marks(after, to)`: the hub epochs in (after, to] in order, this batch's included.
     `nudged`: an operator runs `level`, so a lagging covers is sent at once. `unread`: the replicas
     whose topics hold records that no batch has read, so an acknowledgement may be among them.
     `places`: agreement -> up to where the batch reads the records that packets bring.
@@ -84,16 +88,24 @@ class SendingView:
     ruvs: Mapping[str, Ruv]
     clock_ms: int
     nudged: bool
-    marks: Callable[[int], Sequence[EpochMark]]
+    marks: Callable[[int, int], Sequence[EpochMark]]
     unread: Collection[int] = ()
     places: Mapping[str, Place] = field(default_factory=dict)
 
 
 class SendPlan(NamedTuple):
-    """An agreement after a batch, and the range that the batch publishes to it; None: nothing."""
+    """An agreement after a batch, and the range that the batch publishes to it; None: nothing.
+
+    `held_back`: what it is not sent yet because of when it sends.
+    """
 
     agreement: AgreementState
     to_send: SendRange | None = None
+    held_back: HeldBack | None = None
+
+
+DUE_EPOCHS = 1_000
+"""How many hub epochs are looked at in one batch to find out which of them are due."""
 
 
 def plan(
@@ -155,7 +167,7 @@ def catch_up(
     It is one batch, with the last item of each row (`last_of_rows`).
     """
     end, entries = None, 0
-    for mark in view.marks(agreement.scanned):
+    for mark in view.marks(agreement.scanned, view.hub_epoch):
         entries += mark.entries
         if end is not None and mark.entries and entries > page_items:
             break
@@ -163,6 +175,89 @@ def catch_up(
     if end is None:
         return SendPlan(agreement)
     return _sent(agreement, end.hub_epoch, end.ruvs.get(dataset, NOTHING_KNOWN), view)
+
+
+def plan_due(
+    agreement: AgreementState,
+    view: SendingView,
+    dataset: str,
+    limit: DueLimit,
+    held: HeldBack | None,
+    *,
+    page_items: int,
+    covers_interval_ms: int,
+) -> SendPlan:
+    """The agreement after this batch, and a page of what is due of what it was not sent.
+
+    It is a page as of `catch_up`, and there is one in `covers_interval_ms` at most.
+    `limit`: what is due; `held`: what is known of what it was not sent.
+    """
+    if not agreement.is_sent_to:
+        return SendPlan(agreement, None, held)
+    is_time = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
+    in_step = replace(agreement, status=AgreementStatus.IN_SYNC)
+    if agreement.sent_covers < agreement.scanned and is_time:
+        # all up to there was sent, or is nothing for it; a hub that was restored asks for a hello
+        ruv = _ruv_at(agreement, view, dataset)
+        in_step, to_send, _ = _sent(in_step, agreement.scanned, ruv, view)
+        return SendPlan(replace(in_step, status=AgreementStatus.IN_SYNC), to_send, held)
+    if agreement.scanned >= view.hub_epoch:
+        return SendPlan(in_step)
+    if agreement.scanned >= view.previous:  # only this batch's own hub epoch, committed now
+        return SendPlan(in_step, None, HeldBack(agreement.scanned, view.clock_ms))
+    if surely_waits(agreement, limit, held):
+        return SendPlan(in_step, None, held)
+    if not is_time:
+        return SendPlan(agreement, None, held)
+    end, behind = _due_page(agreement, view, limit, page_items)
+    since_ms = behind.committed_ms if behind else 0
+    if end is None:
+        return SendPlan(in_step, None, HeldBack(agreement.scanned, since_ms or view.clock_ms))
+    ruv = end.ruvs.get(dataset, NOTHING_KNOWN)
+    sent, to_send, _ = _sent(agreement, end.hub_epoch, ruv, view)
+    is_more = behind is None or limit.allows(behind.hub_epoch, behind.committed_ms)
+    status = AgreementStatus.CATCHING_UP if is_more else AgreementStatus.IN_SYNC
+    held = HeldBack(end.hub_epoch, since_ms, limit.released if is_more else 0)
+    return SendPlan(replace(sent, status=status), to_send, held)
+
+
+def _ruv_at(agreement: AgreementState, view: SendingView, dataset: str) -> Ruv:
+    """The RUV behind the last hub epoch that was scanned; of one that is in no commit the sent."""
+    at = agreement.scanned
+    if at >= view.hub_epoch:
+        return view.ruvs.get(dataset, NOTHING_KNOWN)
+    marks = view.marks(at - 1, at)
+    return marks[0].ruvs.get(dataset, NOTHING_KNOWN) if marks else agreement.sent_ruv
+
+
+def _due_page(
+    agreement: AgreementState, view: SendingView, limit: DueLimit, page_items: int
+) -> tuple[EpochMark | None, EpochMark | None]:
+    """The last hub epoch of a page of what is due, and the one behind it, if that is known."""
+    after, end, entries = agreement.scanned, None, 0
+    for mark in view.marks(after, after + DUE_EPOCHS) or view.marks(after, view.hub_epoch):
+        entries += mark.entries
+        is_full = end is not None and mark.entries > 0 and entries > page_items
+        if is_full or not limit.allows(mark.hub_epoch, mark.committed_ms):
+            return end, mark
+        end = mark
+    return end, None
+
+
+def wants_due_batch(
+    agreement: AgreementState,
+    hub_epoch: int,
+    clock_ms: int,
+    covers_interval_ms: int,
+    limit: DueLimit,
+    held: HeldBack | None,
+) -> bool:
+    """Return whether a batch without input has to look for what is due of this agreement."""
+    if not agreement.is_sent_to or clock_ms - agreement.sent_ms < covers_interval_ms:
+        return False
+    if agreement.sent_covers < agreement.scanned:
+        return True
+    return agreement.scanned < hub_epoch and not surely_waits(agreement, limit, held)
 
 
 def sent_live(

@@ -15,7 +15,7 @@ class ResyncWait(StrEnum):
     BATCH = "batch"
     """the hub's next batch, which takes the order or begins the resync"""
     OPERATOR = "operator"
-    """an operator, who paused or has to resume it"""
+    """an operator, who paused it, or has to resume it or release its copy"""
     TOPIC = "topic"
     """its updates topic, which refused what it was sent: the hub tries again"""
     AGENT = "agent"
@@ -107,6 +107,7 @@ _AWAY = {
     AwayReason.PAUSED: ResyncWait.OPERATOR,
     AwayReason.UNWRITABLE: ResyncWait.TOPIC,
     AwayReason.ELSEWHERE: ResyncWait.HELLO,
+    AwayReason.DELAYED: ResyncWait.OPERATOR,
 }
 
 

@@ -51,6 +51,7 @@ from streaming.core.records.record import (
     Snapshot,
 )
 from streaming.core.state.agreement_state import AgreementState
+from streaming.core.state.held_back import HeldBack
 from streaming.core.state.hub_state import FIRST_GENERATION
 from streaming.core.state.pending import ListKey
 from streaming.core.state.reflection import reflect
@@ -62,7 +63,9 @@ from streaming.core.tracking.ranges import unapplied
 class Intake(TransactionIntake):
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
-    `at_ms`: the hub's clock. `unread`: what follows a stop, by replica.
+    `at_ms`: the hub's clock. `unread`: what follows a stop, by replica. `released`: the agreements
+    of which an operator lets go what waits by their delay. `copying`: those of which he let a copy
+    begin, now or before.
     """
 
     unread: dict[int, list[ReceivedRecord]] = field(default_factory=dict)
@@ -72,9 +75,12 @@ class Intake(TransactionIntake):
     def __post_init__(self) -> None:
         TransactionIntake.__post_init__(self)  # super() does not know a class with slots
         self.agreements = dict(self.state.agreements)
+        self.copying = {name for name, one in self.state.held_back.items() if one.copies}
         self.refused = RefusedRows(self.state.refusals, self.at_ms)
 
     agreements: dict[str, AgreementState] = field(init=False)
+    released: set[str] = field(default_factory=set)
+    copying: set[str] = field(default_factory=set)
     refused: RefusedRows = field(init=False)
 
     def take(self, received: ReceivedRecord) -> None:
@@ -391,6 +397,14 @@ class Intake(TransactionIntake):
             one = self.agreements[name]
             if one.comes_back(self.at_ms, self.topology.ack_timeout_ms):
                 self.begin_resync(name)
+
+    def held_back(self, name: str) -> HeldBack | None:
+        """What an agreement is not sent yet, with what this batch releases of it."""
+        held = self.state.held_back.get(name)
+        if name not in self.released:
+            return held
+        known = held or HeldBack(self.agreements[name].scanned, 0)
+        return replace(known, released=self.state.hub_epoch)
 
     def begin_resync(self, name: str) -> None:
         """Begin a resync from what the consumer acknowledged, with the rows that it refused.

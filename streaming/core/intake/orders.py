@@ -82,6 +82,19 @@ def resume(intake: Intake, name: str) -> None:
         intake.refresh_refused(intake.refused.of(agreement.consumer).values())
 
 
+def send_now(intake: Intake, name: str) -> None:
+    """Let go at once what waits by an agreement's delay, or begin the copy that waits for it."""
+    one = intake.agreements.get(name)
+    if one is None or not intake.topology.delay_ms(name):
+        intake.counts["unknown_releases"] += 1
+        return
+    intake.released.add(name)
+    if one.awaits_release:
+        intake.copying.add(name)
+        intake.begin_resync(name)
+    intake.counts["releases"] += 1
+
+
 def record_lost_input(intake: Intake, loss: InputLoss) -> None:
     """Stop a replica of which input is lost, at the first record that there is."""
     stop = Stop(StopReason.INPUT_LOST, loss.detail)

@@ -31,6 +31,8 @@ class CommandName(StrEnum):
     A hub does it when it starts, before any batch"""
     RESUME = "resume"
     """send to an agreement again that stopped at a refused row; its name"""
+    SEND_NOW = "send_now"
+    """let go at once what waits by the delay of an agreement; its name"""
     RETIRE = "retire"
     """take a replica out for good; its rid"""
     RESYNC = "resync"

@@ -146,6 +146,11 @@ _ELSEWHERE = (
     " here, which copies everything to it"
 )
 
+_DELAYED = (
+    "it needs a copy, whose rows are younger than its delay_s:"
+    f" `slackwater resume {AGREEMENT} --now` begins it"
+)
+
 
 def remedy_of(
     status: "ReplicaStatus | AgreementStatus",
@@ -265,6 +270,9 @@ class AwayReason(StrEnum):
     """its updates topic refused what it was sent; tried again after hub.ack_timeout_s"""
     ELSEWHERE = "elsewhere"
     """another hub serves it, by an agreement of its own; its hello to this hub brings it here"""
+    DELAYED = "delayed"
+    """it needs a copy, whose rows would be younger than its delay; only `slackwater resume --now`
+    begins it"""
 
 
 _AWAY = {
@@ -272,6 +280,7 @@ _AWAY = {
     AwayReason.PAUSED: _PAUSED,
     AwayReason.UNWRITABLE: _UNWRITABLE,
     AwayReason.ELSEWHERE: _ELSEWHERE,
+    AwayReason.DELAYED: _DELAYED,
 }
 
 StatusT = TypeVar("StatusT", bound=ReplicaStatus | AgreementStatus)

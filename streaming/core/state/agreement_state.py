@@ -189,9 +189,10 @@ class AgreementState:
         """Return whether a record of its consumer brings it back, which was away.
 
         One whose topic refused something is not tried again before `again_ms`. One that is paused
-        waits for an operator, one that another hub serves for its hello.
+        or needs a copy before its delay waits for an operator, one that another hub serves for its
+        hello.
         """
-        stays = (AwayReason.PAUSED, AwayReason.ELSEWHERE)
+        stays = (AwayReason.PAUSED, AwayReason.ELSEWHERE, AwayReason.DELAYED)
         if self.status is not AgreementStatus.CHANGE_TRACKING or self.detail in stays:
             return False
         return not self.is_unwritable or clock_ms - self.away_ms >= again_ms
@@ -210,6 +211,11 @@ class AgreementState:
     def is_elsewhere(self) -> bool:
         """Return whether another hub serves its consumer."""
         return self._is_away(AwayReason.ELSEWHERE)
+
+    @property
+    def awaits_release(self) -> bool:
+        """Return whether it needs a copy that an operator has to release, for its delay."""
+        return self._is_away(AwayReason.DELAYED)
 
     @property
     def is_paused(self) -> bool:

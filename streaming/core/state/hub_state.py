@@ -10,6 +10,7 @@ from streaming.core.model.ruv import Ruv, largest_of
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.truncation import Truncations
 from streaming.core.state.agreement_state import AgreementState, SendRange
+from streaming.core.state.held_back import HeldBack
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.ranges import RangeRealign
@@ -27,7 +28,8 @@ class HubState:
     and stand in `Topology`, not here. `ranges`: the ranges of keys that were sent as a whole; each
     realigns its keys. `numbers`: the hub's own row of the matrix (core/matrix/rows.py).
     `purge_batch`: the oldest batch that is kept. `away_since`: agreement -> since when its consumer
-    is not heard of, by the hub's clock; absent: it is heard.
+    is not heard of, by the hub's clock; absent: it is heard. `held_back`: agreement -> what it is
+    not sent yet because of when it sends; absent: nothing.
     """
 
     generation: int
@@ -47,6 +49,7 @@ class HubState:
     numbers: Row = field(default_factory=dict)
     purge_batch: int = 0
     away_since: Mapping[str, int] = field(default_factory=dict)
+    held_back: Mapping[str, HeldBack] = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""
@@ -100,9 +103,14 @@ class HubState:
         """The smallest MRE of what may still come: of sessions in force and waiting changes.
 
         Without replicas that are fed by packets: theirs is days old, and nothing is kept in memory
-        for them. What they write on is looked up. Those that another hub serves have none here.
+        for them. What they write on is looked up. So it is with those whose agreement holds
+        something back. Those that another hub serves have none here.
         """
-        fed = {one.consumer for one in self.agreements.values() if one.feed is not None}
+        fed = {
+            one.consumer
+            for name, one in self.agreements.items()
+            if one.feed is not None or name in self.held_back
+        }
         fed |= {rid for rid, one in self.replicas.items() if one.is_elsewhere}
         sessions = [
             replica.mre

@@ -33,7 +33,8 @@ class Subscription:
     Which changes of the log are sent asks `sends` alone; what concerns a table as a whole, as a
     resync that copies it or a count of rows, reads `tables`. `packet_every_ms`: how often its
     consumer is sent a packet, 0: only on order; None: it reads its updates topic. `rows`: table ->
-    which of its rows the consumer is shown; of a table that is absent all of them.
+    which of its rows the consumer is shown; of a table that is absent all of them. `delay_ms`: how
+    old a commit is before it is sent.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Subscription:
     tables: frozenset[str]
     packet_every_ms: int | None = None
     rows: Mapping[str, RowFilter] = field(default_factory=dict)
+    delay_ms: int = 0
 
     @property
     def is_by_packets(self) -> bool:
@@ -100,6 +102,11 @@ class Topology:
         object.__setattr__(self, "by_consumer", by_consumer)
         object.__setattr__(self, "served", served)
         object.__setattr__(self, "datasets", datasets or (DEFAULT_DATASET,))
+
+    def delay_ms(self, agreement: str) -> int:
+        """How old a commit is before this agreement sends it; 0: it is sent at once."""
+        subscription = self.subscriptions.get(agreement)
+        return subscription.delay_ms if subscription else 0
 
     def dataset_of(self, table: str) -> str:
         """The data set of a table."""

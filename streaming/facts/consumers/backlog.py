@@ -25,8 +25,9 @@ class OriginBacklog:
 class Backlog:
     """What the consumer of an agreement has not acknowledged; None: that cannot be said.
 
-    `lag_s`: since the first hub epoch that it has not acknowledged. `changes`: of others, accepted,
-    of its tables. `unsent`: those of them that are not sent either. `origins`: all other replicas.
+    `lag_s`: since the first hub epoch that it has not acknowledged was due. `changes`: of others,
+    accepted, of its tables. `unsent`: those of them that are not sent either. `origins`: all other
+    replicas.
     """
 
     lag_s: float | None = None
@@ -53,14 +54,15 @@ def backlog(
     if behind is None or unsent is None:
         return Backlog()
     others = {one.rid: one.name for one in config.replicas if one.rid != known.consumer}
+    due_s = now_s - agreement.delay_s
     lacking = {name: epochs.lacking(acked, tables, rid) for rid, name in others.items()}
     left = {name: epochs.lacking(sent, tables, rid) for rid, name in others.items()}
     return Backlog(
-        _age_s(behind, now_s),
+        _age_s(behind, due_s),
         behind.changes,
         unsent.changes,
         tuple(
-            OriginBacklog(name, _age_s(one, now_s), one.changes, unsent_of.changes)
+            OriginBacklog(name, _age_s(one, due_s), one.changes, unsent_of.changes)
             for name, one in lacking.items()
             if one is not None and (unsent_of := left[name]) is not None
         ),
@@ -83,5 +85,6 @@ def acknowledged_by_all(config: Config, reader: Reader) -> int:
     return min(heard, default=hub.hub_epoch)
 
 
-def _age_s(behind: LagBehind, now_s: float) -> float:
-    return 0.0 if behind.since_ms is None else max(0.0, round(now_s - behind.since_ms / 1000, 3))
+def _age_s(behind: LagBehind, due_s: float) -> float:
+    """How long ago the first was due; what was committed until `due_s` is."""
+    return 0.0 if behind.since_ms is None else max(0.0, round(due_s - behind.since_ms / 1000, 3))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from checkpoints.commit.epochs import Checkpoint
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
@@ -10,6 +11,7 @@ from streaming.core.delivery.lack import lack, own_counted
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
+from streaming.facts.consumers.delayed import DelayedSending, delayed_sending
 from streaming.facts.consumers.resync import GivenOrder, lacks_rows, ordered_resyncs
 from streaming.facts.consumers.ruvs import state_of
 
@@ -24,6 +26,7 @@ class Lag:
     `is_resyncing`: it is away, or a resync is ordered, to begin or under way, so its rows may be
     others than its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a
     change. `has_hello`: the hub has received its hello, without which its position is unknown.
+    `delayed`: what waits by its delay, as of the last commit, which is not counted.
     """
 
     agreement: str
@@ -35,10 +38,11 @@ class Lag:
     acked_covers: int = 0
     epochs: int = 0
     lacking: tuple[int, ...] = ()
+    delayed: DelayedSending | None = None
 
     @property
     def has_all(self) -> bool:
-        """Return whether it has everything that the hub has: the same covers and the same RUV."""
+        """Return whether it has all that is due of the hub's: the same covers and the same RUV."""
         has_position = self.epochs == 0 and not self.lacking
         return self.has_hello and has_position and not (self.is_stopped or self.is_resyncing)
 
@@ -52,14 +56,19 @@ def lags(
     """
     if reader.commit is None:
         return [Lag(one.name, one.consumer, NO_COMMIT) for one in config.agreements]
-    hub, ordered = reader.commit.state, ordered_resyncs(reader, orders)
-    return [_lag(config, hub, one, is_ordered=one.name in ordered) for one in config.agreements]
+    commit, ordered = reader.commit, ordered_resyncs(reader, orders)
+    return [_lag(config, commit, one, is_ordered=one.name in ordered) for one in config.agreements]
 
 
-def _lag(config: Config, hub: HubState, agreement: AgreementConfig, *, is_ordered: bool) -> Lag:
+def _lag(
+    config: Config, commit: Checkpoint, agreement: AgreementConfig, *, is_ordered: bool
+) -> Lag:
     """The lag of one agreement; `is_ordered`: a resync of it waits for the hub."""
     rid, dataset = config.replica(agreement.consumer).rid, config.dataset_of(agreement)
-    known = state_of(hub, agreement.name)
+    hub = commit.state
+    known, delayed = state_of(hub, agreement.name), delayed_sending(commit, agreement)
+    due_epoch = hub.hub_epoch - (delayed.hub_epochs if delayed else 0)
+    due_ruv = known.sent_ruv if delayed else hub.ruv_of(dataset)
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,
@@ -68,8 +77,9 @@ def _lag(config: Config, hub: HubState, agreement: AgreementConfig, *, is_ordere
         is_resyncing=is_ordered or lacks_rows(known),
         has_hello=known.session is not None,
         acked_covers=known.acked_covers,
-        epochs=hub.hub_epoch - known.acked_covers,
-        lacking=tuple(lack(hub.ruv_of(dataset), acked(hub, known, rid, dataset)).starts),
+        epochs=due_epoch - known.acked_covers,
+        lacking=tuple(lack(due_ruv, acked(hub, known, rid, dataset)).starts),
+        delayed=delayed,
     )
 
 

@@ -10,6 +10,7 @@ from streaming.core.access.rights import REMEDY
 from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
 from streaming.facts.consumers.compared import ConsumerComparison, differing_consumers
+from streaming.facts.consumers.delayed import DelayedSending
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
@@ -32,7 +33,8 @@ class AgreementLevel:
     """A Lag for output: `lacking` holds the names of the replicas.
 
     `has_all`: its consumer has acknowledged all that the hub has; `level`: all that was written.
-    `packets`: of a consumer that is sent packets.
+    `packets`: of a consumer that is sent packets. `delayed`: what waits by its delay, and is none
+    of what it lacks.
     """
 
     name: str
@@ -44,6 +46,7 @@ class AgreementLevel:
     lag_epochs: int
     lacking: tuple[str, ...]
     packets: PacketSummary | None
+    delayed: DelayedSending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,7 @@ def _agreement(
         lag.epochs,
         tuple(names.get(rid, str(rid)) for rid in lag.lacking),
         packets,
+        lag.delayed,
     )
 
 

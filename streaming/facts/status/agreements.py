@@ -12,6 +12,7 @@ from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.backlog import OriginBacklog, backlog
 from streaming.facts.consumers.compared import ConsumerComparison, consumer_comparison
+from streaming.facts.consumers.delayed import DelayedSending
 from streaming.facts.consumers.delays import OriginDelay, delays_now, origin_delays
 from streaming.facts.consumers.lag import lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
@@ -27,13 +28,14 @@ class AgreementSummary:
     """The two positions of an agreement, and how far its consumer is behind.
 
     `remedy`: what to do if it alone is sent nothing, and its replica is not stopped. `lag_s`: since
-    the first hub epoch that it has not acknowledged. `lag_changes`: changes of others that it has
-    not; `unsent_changes`: those of them that are not sent either. None: not known before its hello.
-    `origins`: its lag by origin. `delays`: up to when it has everything of each origin. `level`:
-    its consumer has everything that was written anywhere. `resync`: its consumer is away, or in
-    resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the hub's;
-    `not_compared`: why they are not compared, although they should be. `hold_left_s`: of a consumer
-    that is away, in how long what it lacks is kept no longer, 0: it is not.
+    the first hub epoch that it has not acknowledged was due. `lag_changes`: changes of others that
+    it has not; `unsent_changes`: those of them that are not sent either. None: not known before its
+    hello. `origins`: its lag by origin. `delays`: up to when it has everything of each origin.
+    `level`: its consumer has everything that was written anywhere. `resync`: its consumer is away,
+    or in resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the
+    hub's; `not_compared`: why they are not compared, although they should be. `hold_left_s`: of a
+    consumer that is away, in how long what it lacks is kept no longer, 0: it is not. `delayed`:
+    what it is not sent yet because of its delay, which is no lag.
     """
 
     name: str
@@ -54,6 +56,7 @@ class AgreementSummary:
     comparison: ConsumerComparison | None = None
     not_compared: str | None = None
     hold_left_s: float | None = None
+    delayed: DelayedSending | None = None
 
 
 def agreement_summaries(
@@ -95,6 +98,7 @@ def agreement_summaries(
                 comparison=consumer_comparison(recorded.compared, lag.agreement, now_s),
                 not_compared=silent.get(lag.agreement),
                 hold_left_s=_hold_left_s(config, hub, lag.agreement, now_s),
+                delayed=lag.delayed,
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))

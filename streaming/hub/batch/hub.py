@@ -9,9 +9,10 @@ from checkpoints.commit.protocol import Ledger
 from checkpoints.reading import lookup
 from checkpoints.reading.truncates import other_rows
 from streaming.core.batch.exporting import packets_of
-from streaming.core.batch.sending import wants_batch
+from streaming.core.batch.sending import wants_batch, wants_due_batch
 from streaming.core.conflict.truncate import summary
 from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
+from streaming.core.delivery.due import due_limit
 from streaming.core.delivery.recovery_point import Delays
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
 from streaming.core.intake.refused_rows import due
@@ -20,6 +21,7 @@ from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
 from streaming.core.model.row import RowState
+from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Subscription
 from streaming.hub.batch.delays import delays_at_start
@@ -189,11 +191,20 @@ class Hub:
         topology = self.settings.topology
         interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
         return any(
-            wants_batch(a, self.state.hub_epoch, plan.at_ms, interval_ms, nudged=False)
+            self._wants_batch(a, plan.at_ms, interval_ms)
             or (a.consumer not in self.unread and a.is_overdue(plan.at_ms, timeout_ms))
             for a in self.state.agreements.values()
             if a.feed is None
         ) or any(self._wants_export(one, plan) for one in topology.subscriptions.values())
+
+    def _wants_batch(self, agreement: AgreementState, at_ms: int, interval_ms: int) -> bool:
+        """Return whether a batch without input would publish something to its topic."""
+        delay_ms, hub_epoch = self.settings.topology.delay_ms(agreement.name), self.state.hub_epoch
+        held = self.state.held_back.get(agreement.name)
+        limit = due_limit(agreement, delay_ms, held, at_ms)
+        if limit is not None:
+            return wants_due_batch(agreement, hub_epoch, at_ms, interval_ms, limit, held)
+        return wants_batch(agreement, hub_epoch, at_ms, interval_ms, nudged=False)
 
     def _wants_export(self, subscription: Subscription, plan: Plan) -> bool:
         """Return whether a batch without input would export a packet."""

@@ -138,7 +138,8 @@ def _outgoing(
 ) -> Outgoing | OutgoingWithRanges:
     """The rows of the range that the state names for an agreement, and the ranges of its page."""
     to_send = state.to_send[name]
-    if fresh is None or to_send.after < hub.state.hub_epoch:
+    is_of_log = to_send.after < hub.state.hub_epoch or to_send.to < state.hub_epoch
+    if fresh is None or is_of_log:
         return logged(hub.ledger.store, hub.settings, state, name)
     outgoing = shown(fresh.outgoing, hub.settings.topology.subscriptions[name])
     if to_send.ranges:

@@ -112,10 +112,17 @@ CASES = [
         ),
     ),
     (
+        changed(agreements=[AGREEMENTS[0], {**AGREEMENTS[1], "delay_s": 60}]),
+        (
+            *("agreements[to-b].delay_s", CHANGED, 0, 60, HoldsFrom.HUB_EPOCH),
+            "b is sent nothing for 60 s; what it has stays",
+        ),
+    ),
+    (
         changed(agreements=AGREEMENTS[:1]),
         (
             *("agreements[to-b]", REMOVED),
-            {"consumer": "b", "tables": ["t"], "packet_every_s": 10},
+            {"consumer": "b", "tables": ["t"], "packet_every_s": 10, "delay_s": 0},
             *(None, HoldsFrom.HUB_EPOCH, "retired: b is sent nothing more by it"),
         ),
     ),

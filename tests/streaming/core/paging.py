@@ -159,15 +159,15 @@ def in_hub_epochs(story: Story, covers: int, page_items: int) -> tuple[Ruv, list
     )
     sent: list[str] = []
 
-    def marks(after: int) -> list[EpochMark]:
-        numbered = enumerate(epochs[after:], after + 1)
+    def marks(after: int, to: int) -> list[EpochMark]:
+        numbered = enumerate(epochs[after:to], after + 1)
         return [EpochMark(n, len(csns), {DEFAULT_DATASET: ruv}) for n, (ruv, csns) in numbered]
 
     for arriving in [*(a for step in story.steps for a in (step.between, step.during)), *[[]] * 40]:
         previous = len(epochs)
         take(arriving)
         now = {DEFAULT_DATASET: supplier.ruv}
-        agreement, to_send = plan(
+        agreement, to_send, _ = plan(
             agreement,
             SendingView(previous, len(epochs), now, 0, nudged=False, marks=marks),
             DEFAULT_DATASET,

@@ -38,7 +38,7 @@ def decided(
 ) -> BatchDecision:
     """A batch of these records."""
 
-    def marks(_: int) -> Sequence[EpochMark]:
+    def marks(_: int, __: int) -> Sequence[EpochMark]:
         return []
 
     view = SendingView(0, 0, {}, 10_000, nudged=False, marks=marks)

@@ -291,8 +291,8 @@ def batch(
 ) -> BatchDecision:
     """A batch of these records, with these pages."""
 
-    def marks(after: int) -> list[EpochMark]:
-        return [EpochMark(n, 1, {}) for n in range(after + 1, state.hub_epoch + 1)]
+    def marks(after: int, to: int) -> list[EpochMark]:
+        return [EpochMark(n, 1, {}) for n in range(after + 1, min(to, state.hub_epoch) + 1)]
 
     view = SendingView(0, 0, {}, 10_000, nudged=False, marks=marks)
     rows = {key("k"): row(3)}

@@ -58,7 +58,7 @@ def test_a_live_batch_in_a_resync_tells_the_held_position() -> None:
 
     See docs/traps.md, A live batch in a resync raises covers.
     """
-    after, to_send = planned(resyncing(10), view(10, 11))
+    after, to_send, _ = planned(resyncing(10), view(10, 11))
 
     assert to_send is not None
     assert (to_send.after, to_send.to, to_send.prev, to_send.position) == (10, 11, 10, HELD)
@@ -69,7 +69,7 @@ def test_a_live_batch_in_a_resync_tells_the_held_position() -> None:
 
 def test_the_last_page_tells_its_own_hub_epoch() -> None:
     """From there on the agreement is like any other; it keeps the resync until that is acked."""
-    after, to_send = planned(resyncing(12, LAST_PAGE), view(12, 13))
+    after, to_send, _ = planned(resyncing(12, LAST_PAGE), view(12, 13))
 
     assert to_send is not None
     assert to_send.position == CoveredPosition(13, ruv_at(13))
@@ -145,7 +145,7 @@ def test_covers_moves_with_the_last_page_and_not_before(
         if is_page:
             agreement = replace(agreement, resync=replace(resync, last_page=hub_epoch))
         seen = view(previous, hub_epoch)
-        agreement, to_send = planned(agreement, seen, has_items=has_items or is_page)
+        agreement, to_send, _ = planned(agreement, seen, has_items=has_items or is_page)
         said += [to_send.position] if to_send is not None else []
 
     resync = agreement.resync
@@ -221,7 +221,7 @@ def test_a_batch_that_is_published_again_is_without_its_ranges() -> None:
 
 def test_a_batch_without_ranges_is_published_again_as_it_was() -> None:
     """Pages of tracked rows are in the changelog."""
-    after, to_send = planned(resyncing(12, LAST_PAGE), view(12, 13))
+    after, to_send, _ = planned(resyncing(12, LAST_PAGE), view(12, 13))
     assert to_send is not None
     state = HubState(1, "g", hub_epoch=13, agreements={"a2": after}, to_send={"a2": to_send})
 

@@ -67,7 +67,7 @@ def test_whatever_a_consumer_has_it_says_hello(last: int) -> None:
     """By an empty batch of the new generation, which is due at once."""
     state = raised(STATE, [LATER])
     view = SendingView(
-        state.hub_epoch, state.hub_epoch, {}, 60_000, nudged=False, marks=lambda _: []
+        state.hub_epoch, state.hub_epoch, {}, 60_000, nudged=False, marks=lambda *_: []
     )
 
     found = plan(
