@@ -6,7 +6,8 @@ from typing import Protocol
 
 from checkpoints.commit.faults import FaultPoint
 from streaming.core.matrix.packets import Place
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Change, RowKey
+from streaming.core.model.command import UndoOrder
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Reason, Record, Stopped, Update
 from streaming.core.state.topology import Topology
@@ -192,6 +193,9 @@ class Backend(Protocol):
     def lost_elsewhere(self) -> Collection[str | None]:
         """The CSNs of the losers that another hub has recorded that reads the same topics."""
 
+    def undone(self) -> Collection[Change]:
+        """The changes by which the hub undid others."""
+
     def refused(self) -> Mapping[tuple[int, RowKey], int]:
         """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
 
@@ -203,6 +207,9 @@ class Backend(Protocol):
 
     def set_right(self, rid: int, row: RowKey) -> None:
         """Append an operator's command to send a replica the hub's row (`repair`)."""
+
+    def undo(self, order: UndoOrder) -> None:
+        """Append an operator's command to write rows back as they stood."""
 
     def prefer(self, rid: int, row: RowKey, image: str | None) -> None:
         """Append an operator's command to let this image of a replica stand for everybody."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -33,7 +33,7 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder
+from streaming.core.model.command import ResyncOrder, RowOrder, UndoOrder, app_of
 from streaming.core.model.csn import Generator, rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -74,6 +74,7 @@ from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
 from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_rows
 from tests.model.post import Packet
+from tests.model.undone import undone_rows
 from tests.reference.batch import BatchDecision, decide
 from tests.reference.pages import bound_of
 from tests.reference.sending import is_for, items_of, last_of_rows, row_of, tracked
@@ -122,6 +123,9 @@ Preferred = tuple[int, RowKey, str | None, str | None, int]
 
 _NEVER = (0, 0)
 
+UNDONE = app_of("undo", "operator")
+"""By what the hub's changes name themselves that undo others."""
+
 
 class HubKilledError(Exception):
     """The hub dies here."""
@@ -143,6 +147,7 @@ class Plan:
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`. `repairs`: the rows that he has sent again, by rid;
     `preferred`: those of replicas that become changes of the hub. `purge`: what it purges.
+    `undos`: what he undoes, and the hub epoch that he looked at.
     """
 
     ends: Mapping[int, int]
@@ -166,6 +171,7 @@ class Plan:
     rows_set: tuple[RowOrder, ...] = ()
     purge: Purge | None = None
     send_nows: tuple[str, ...] = ()
+    undos: tuple[tuple[UndoOrder, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +194,7 @@ class PureHub:
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
     `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`,
-    `requested_send_nows`: the
+    `requested_send_nows`, `requested_undos`: the
     arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
     record that its topic still has. `refusing`: the consumers whose topics refuse what they are
     sent. `writes`: rid -> the tables that this replica may write, if not all.
@@ -229,6 +235,7 @@ class PureHub:
     requested_releases: list[Release] = field(default_factory=list)
     requested_repairs: list[tuple[int, RowKey]] = field(default_factory=list)
     requested_preferred: list[Preferred] = field(default_factory=list)
+    requested_undos: list[tuple[UndoOrder, int]] = field(default_factory=list)
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -343,7 +350,9 @@ class PureHub:
             plan = replace(plan, drops=drops, releases=releases, rows_set=rows)
             plan = replace(plan, repairs=repairs, preferred=preferred, purge=self._purge(now_ms))
             send_nows, self.requested_send_nows = tuple(self.requested_send_nows), []
-            self.run(replace(plan, writes=dict(self.writes), send_nows=send_nows))
+            undos, self.requested_undos = tuple(self.requested_undos), []
+            plan = replace(plan, send_nows=send_nows, undos=undos)
+            self.run(replace(plan, writes=dict(self.writes)))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
         """No other hub reads its topics."""
@@ -702,7 +711,34 @@ class PureHub:
             plan.rows_set,
             plan.purge,
             plan.send_nows,
+            self._undone(plan),
         )
+
+    def _undone(self, plan: Plan) -> list[tuple[Arrived, ...]]:
+        """The hub's transactions that undo changes, by the state before the batch."""
+        own = [arrived.change.csn for _, _, arrived in self._own_changes(plan)]
+        largest = max([*own, self.state.largest.get(HUB_RID, "")])
+        generator, seen = Generator.behind(HUB_RID, largest or None), self.state.hub_epoch
+        found = list[tuple[Arrived, ...]]()
+        for order, at in plan.undos:
+            made, first = list[Arrived](), None
+            for row in undone_rows(order, at, self.topology.tables[order.table], self._judged()):
+                csn, generator = generator.next(plan.clock_ms // 1_000)
+                first = first or csn
+                images = row.then, row.now
+                of_row = order.table, row.key, row.op, *images
+                change = Change(csn, HUB_RID, 0, *of_row, first, app=UNDONE)
+                made.append(Arrived(change, change.content, "", 0, plan.clock_ms, seen, seen))
+            if made:
+                found.append(tuple(made))
+        return found
+
+    def _judged(self) -> Iterator[tuple[int, Judged]]:
+        """What the committed batches judged, with the hub epoch."""
+        for number, hub_epoch in sorted(self.epochs.items()):
+            for entry in self.log[number]:
+                if isinstance(entry, Judged):
+                    yield hub_epoch, entry
 
     def _own_changes(self, plan: Plan) -> list[tuple[str | None, int | None, Arrived]]:
         """The hub's changes, with the CSN of what is released, or the rid of who has the row so.
@@ -943,6 +979,11 @@ class PureHub:
         """No other hub reads its topics."""
         return ()
 
+    def undone(self) -> Collection[Change]:
+        """The changes by which the hub undid others."""
+        judged = (one.arrived.change for _, one in self._judged())
+        return [change for change in judged if change.app == UNDONE]
+
     def refused(self) -> Mapping[tuple[int, RowKey], int]:
         """(rid, row) -> how often its database refused it, of the rows it has not taken since."""
         mine = (one for rows in self.state.refusals.values() for one in rows.values())
@@ -981,6 +1022,10 @@ class PureHub:
         """Append an operator's command to let this image of a replica stand for everybody."""
         before, seen = self.rows().get(row), self.state.hub_epoch
         self.requested_preferred.append((rid, row, before, image, seen))
+
+    def undo(self, order: UndoOrder) -> None:
+        """Append an operator's command to write rows back as they stood."""
+        self.requested_undos.append((order, self.state.hub_epoch))
 
     def _released(self, plan: Plan) -> set[Place]:
         """What becomes a change of the hub; a truncate and what is still wrong stay as they are."""
@@ -1069,6 +1114,7 @@ class PureHub:
             or self.requested_rows
             or self.requested_repairs
             or self.requested_preferred
+            or self.requested_undos
         )
 
     def standing(self, rid: int) -> RuvComparison:

@@ -872,6 +872,12 @@ def operator_prefers(story: Story, key: str, replica: str) -> None:
     story.world.prefer(replica, key)
 
 
+@sentence("the operator undoes {name}")
+def operator_undoes(story: Story, name: str) -> None:
+    """`slackwater undo --transaction`, of the change of this name: with its whole transaction."""
+    story.world.undo(name)
+
+
 @sentence("the operator releases what is skewed")
 def operator_releases(story: Story) -> None:
     """`slackwater quarantine release --reason skew --yes`."""

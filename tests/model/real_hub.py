@@ -27,8 +27,8 @@ from streaming.cli.command import append_command
 from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.matrix.packets import Place
-from streaming.core.model.change import RowKey
-from streaming.core.model.command import CommandName, ResyncOrder, RowOrder, RowRepair
+from streaming.core.model.change import Change, RowKey
+from streaming.core.model.command import CommandName, ResyncOrder, RowOrder, RowRepair, UndoOrder
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
@@ -305,6 +305,10 @@ class RealHub:
         """No other hub reads its topics."""
         return ()
 
+    def undone(self) -> Collection[Change]:
+        """Nothing: no law is asked of it."""
+        return ()
+
     def abort(self, csn: str) -> None:
         """Append an operator's command to abort a transaction, as `slackwater abort` does."""
         append_command(open_state(self.config.hub.state), CommandName.ABORT, csn)
@@ -484,6 +488,10 @@ class RealHub:
         before = self.rows().get(row)
         order = RowRepair(*row, rid, "operator", "it was edited", before, image)
         append_command(open_state(self.config.hub.state), CommandName.PREFER, order.text())
+
+    def undo(self, order: UndoOrder) -> None:
+        """Append an operator's command, as `slackwater undo --yes` does."""
+        append_command(open_state(self.config.hub.state), CommandName.UNDO, order.text())
 
     def release(self, reason: Reason) -> None:
         """Append an operator's commands, as `slackwater quarantine release` does."""

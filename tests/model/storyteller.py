@@ -129,6 +129,9 @@ PUTS_BACK = {**AWAY, **LOSES, "back_up_hub": 3, "put_back_hub": 3}
 PURGES = {**PUTS_BACK, **REFUSES, **UNWRITABLE, **REUSES, "purge": 8, "pass_time": 3}
 """The same with a hub that purges, and consumers that are away for too long."""
 
+UNDOES = {**AWAY, **LOSES, "undo": 4}
+"""The same with an operator who undoes transactions, for everybody."""
+
 REFILTERS = {**AWAY, **GOOD, "refilter": 4}
 """The same with consumers that are shown other rows from now on."""
 
@@ -491,6 +494,12 @@ class Storyteller:
             self.add_sentence(f"the operator prefers {key} of {replica}")
         else:
             self.add_sentence(f"the operator sets {key} of {replica} right")
+
+    def undo(self, _: str, __: str, number: int) -> None:
+        """An operator undoes one of the last transactions, or what the hub has of it."""
+        names = list(self.world.names)
+        if names:
+            self.add_sentence(f"the operator undoes {names[-min(len(names), 2 * number)]}")
 
     def commit(self, replica: str, _: str, number: int) -> None:
         """A replica commits one of its transactions."""

@@ -39,6 +39,7 @@ from tests.model.storyteller import (
     RESUMES,
     REUSES,
     UNCARRIED,
+    UNDOES,
     UNWRITABLE,
     Plot,
     Storyteller,
@@ -239,6 +240,13 @@ def test_replicas_hold_the_rows_that_they_are_shown_whatever_happens(plot: Plot)
 def test_replicas_hold_the_rows_that_they_are_shown_from_now_on(plot: Plot) -> None:
     """A filter becomes wider, narrower or another, while changes are under way and hubs die."""
     hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots(UNDOES, several=True))
+def test_replicas_converge_though_an_operator_undoes_what_they_wrote(plot: Plot) -> None:
+    """What others have written since stays, and the hub's transaction goes to everybody whole."""
+    hold(plot, AT_REST)
 
 
 @FIXED

@@ -12,6 +12,7 @@ from checkpoints.commit.faults import FaultPoint
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import HUB_RID, Change, Op
+from streaming.core.model.command import UndoOrder
 from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
@@ -434,6 +435,15 @@ class World:
         op = Op.DELETE if after is None else Op.UPDATE
         self.preferred.append(Change("", HUB_RID, 0, *row, op, after, self.hub.rows().get(row)))
         self.hub.prefer(one.rid, row, after)
+
+    def undo(self, name: str) -> None:
+        """Undo the change of this name with its transaction, if it was accepted."""
+        change = self.names[name].change
+        judged = [one for one in self.hub.changelog() if one.csn == change.csn]
+        if judged:
+            to, transaction = judged[0].hub_epoch - 1, change.prim_csn or change.csn
+            order = UndoOrder(change.table, to, "operator", "it was wrong", transaction=transaction)
+            self.hub.undo(order)
 
     def rows_of(self, replica: str) -> dict[str, str]:
         """Key -> image of the rows that exist at a replica."""

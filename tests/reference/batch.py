@@ -66,6 +66,7 @@ def decide(
     rows_set: Sequence[RowOrder] = (),
     purge: Purge | None = None,
     send_nows: Sequence[str] = (),
+    undone: Sequence[tuple[Arrived, ...]] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -83,7 +84,8 @@ def decide(
     changes that he drops; `behind`: rid -> the last offset read of its topic when he did. `own`:
     the hub's changes, each with the CSN of the quarantined one that he released by it, or the rid
     of the replica that has the row so already.
-    `rows_set`: the rows of the matrix that he sets. `purge`: what is purged.
+    `rows_set`: the rows of the matrix that he sets. `purge`: what is purged. `undone`: the hub's
+    transactions by which he undoes changes; their CSNs are above those of `own`.
     """
     intake = Intake(state, topology, history or {}, at_ms=view.clock_ms)
     for name in undelivered:
@@ -115,6 +117,8 @@ def decide(
         orders.refresh_dropped(intake, rid, row, reason, behind)
     for released, stands_at, arrived in own:
         intake.take_own(arrived, released, stands_at)
+    for transaction in undone:
+        intake.take_own_transaction(transaction)
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
