@@ -102,7 +102,7 @@ def _member_text(field: Field, record: Record) -> str:
     if value is None or (value == "" and field.type is FieldType.OBJECT):
         return "" if field.need is FieldPresence.OPTIONAL else f',"{field.name}":null'
     match field.type:
-        case FieldType.OBJECT | FieldType.COUNTER | FieldType.ORDINAL:
+        case FieldType.OBJECT | FieldType.WRITES | FieldType.COUNTER | FieldType.ORDINAL:
             return f',"{field.name}":{value}'
         case FieldType.VERSIONS | FieldType.NAMES:
             return f',"{field.name}":{json_text(list(value))}'

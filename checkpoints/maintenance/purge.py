@@ -56,7 +56,7 @@ def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableN
     yield from ((TableName.QUARANTINE, one) for one in _quarantine(store, purged))
     if pending := _pending(purged.edges):
         yield TableName.PENDING, f"batch < {batch} AND ({pending})"
-    yield TableName.EVENTS, f"batch < {batch} AND kind NOT IN ('hello', 'schema')"
+    yield TableName.EVENTS, f"batch < {batch} AND kind NOT IN ('hello', 'schema', 'local_writes')"
     oldest = commit_of(store, batch)
     if oldest is not None:
         yield TableName.CONFIG, _config(oldest["command_number"])
@@ -105,8 +105,11 @@ def _pending(edges: Mapping[int, str]) -> str:
 
 
 def _config(number: int) -> str:
-    """Commands that the oldest batch knows as done; a pin stands until it is ended."""
-    kept = _texts([CommandName.PIN, CommandName.UNPIN])
+    """Commands that the oldest batch knows as done.
+
+    A pin stands until it is ended, and what was accepted stays accepted.
+    """
+    kept = _texts([CommandName.PIN, CommandName.UNPIN, CommandName.ACCEPT_LOCAL])
     return f"kind = 'command' AND number <= {number} AND command NOT IN ({kept})"
 
 

@@ -11,7 +11,7 @@ hold for every implementation:
 4. The journal, or the log, keeps a record until the changes topic is known to hold it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from connectors.agent.own_topic import OwnTopic
 from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError
+from streaming.core.records.local_writes import TableWrites
 from streaming.core.records.record import Commit, Hello, PublishedSchema, Record, Refused, Snapshot
 
 
@@ -165,6 +166,12 @@ class ReplicaStore(Protocol):
         """The rows that are only in this database, for the log and the metrics; it must be quick.
 
         A row whose change has faults is listed durably until it is written again or overwritten.
+        """
+
+    def local_writes(self) -> Mapping[str, TableWrites]:
+        """Table -> the writes that stay in this database since it is a replica; of others none.
+
+        They are not captured. The numbers never become others for the same writes.
         """
 
     def held_log(self) -> HeldLog | None:

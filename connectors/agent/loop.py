@@ -51,7 +51,15 @@ from streaming.core.delivery.consumer import (
 )
 from streaming.core.model.change import Change
 from streaming.core.model.errors import HubError, StateError, WireError
-from streaming.core.records.record import Abort, Commit, Goodbye, Heartbeat, Record
+from streaming.core.records.local_writes import tables_text
+from streaming.core.records.record import (
+    Abort,
+    Commit,
+    Goodbye,
+    Heartbeat,
+    LocalWrites,
+    Record,
+)
 from streaming.core.text.wording import as_count
 
 PUBLISH_ROWS = 2_000
@@ -151,6 +159,7 @@ class Agent:
     heartbeat_at_s: float = 0.0
     heartbeat_s: float = HEARTBEAT_S  # between those that say the same
     schema_checked_s: float = 0.0
+    local_writes: tuple[str, str] = ("", "")  # a session, and what was last told in it
     holds_much: bool = False
     is_busy: bool = False
     kept: KeptRows = field(default_factory=KeptRows)
@@ -279,6 +288,7 @@ class Agent:
             if schema is not None:
                 self._publish_record(schema)
                 self.store.mark_schema_published(schema)
+            self._tell_local_writes()
             self.counts.backlog, self.counts.covers = (
                 self.store.backlog(),
                 self.store.position.covers,
@@ -287,6 +297,14 @@ class Agent:
             self.counts.uncarried, self.counts.saved = self.kept.uncarried, self.kept.saved
             self._look_at_log()
             self.schema_checked_s = now_s
+
+    def _tell_local_writes(self) -> None:
+        """Publish how many rows were written that stay in this database, if there are any."""
+        found = self.store.local_writes()
+        told = self.session, tables_text(found)
+        if found and told != self.local_writes:
+            self._publish_record(LocalWrites(told[1]))
+            self.local_writes = told
 
     def _look_at_log(self) -> None:
         """Count what the database's server keeps of its log, and warn when that is much."""

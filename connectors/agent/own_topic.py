@@ -19,6 +19,7 @@ from streaming.core.records.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    LocalWrites,
     PublishedSchema,
     Record,
     Refused,
@@ -99,7 +100,7 @@ class OwnTopic:
                 self.epoch = max(self.epoch, record.epoch)
             case Snapshot():
                 self.found = max(self.found, find(record) or 0)
-            case Refused() | PublishedSchema():
+            case Refused() | PublishedSchema() | LocalWrites():
                 pass
 
     def unfinished(self) -> set[str]:

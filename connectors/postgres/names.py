@@ -4,7 +4,10 @@ import hashlib
 import re
 
 MAX_BYTES = 63
-"""The longest name that PostgreSQL keeps whole."""
+"""The longest name that PostgreSQL keeps whole, but of an origin, which may be longer."""
+
+AGENT = "slackwater"
+"""With this begins what the agent has in a server."""
 
 PUBLICATION = "slackwater"
 """The name of the publication, which is of one database."""
@@ -24,3 +27,8 @@ def server_name(database: str, replica: str) -> str:
     digest = hashlib.sha256(f"{database}\0{replica}".encode()).hexdigest()[:12]
     kept = re.sub(r"[^a-z0-9_]", "_", whole.lower(), flags=re.ASCII)[: MAX_BYTES - 13]
     return f"{kept}_{digest}"
+
+
+def local_origin(server_name_: str) -> str:
+    """The name of the origin of writes that stay in the database; of a slot and origin's name."""
+    return f"{AGENT}_local{server_name_.removeprefix(AGENT)}"

@@ -34,6 +34,7 @@ from connectors.postgres.install.system import (
     write_capture,
     write_position,
 )
+from connectors.postgres.log import local_writes
 from connectors.postgres.log.captured import TableCapture
 from connectors.postgres.log.captured_tables import OtherFormError, note_logged, write_known
 from connectors.postgres.log.checkpoint import captured, checkpoint_of
@@ -56,6 +57,7 @@ from streaming.core.delivery.consumer import ApplyBatch, Position
 from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S, Generator
 from streaming.core.model.table import Table
+from streaming.core.records.local_writes import TableWrites
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 
 KEPT_S = 10.0
@@ -91,6 +93,7 @@ class PostgresStore:
     held: HeldLog | None = None
     held_at_s: float | None = None
     declared: DeclaredSchema = field(default_factory=DeclaredSchema)
+    staying: Mapping[str, TableWrites] = field(default_factory=dict)
 
     @classmethod
     @store_errors()
@@ -126,6 +129,7 @@ class PostgresStore:
             found.stored.position,
             record_bytes,
             skew_s,
+            staying=local_writes.read(session),
         )
 
     def close(self) -> None:
@@ -183,6 +187,10 @@ class PostgresStore:
             self.kept = KeptRows(listed, saved.count(self.session), first)
             self.kept_at_s = now_s
         return self.kept
+
+    def local_writes(self) -> Mapping[str, TableWrites]:
+        """Table -> the writes that stay in this database, as they are stored."""
+        return self.staying
 
     @store_errors()
     def held_log(self) -> HeldLog | None:
@@ -285,7 +293,7 @@ class PostgresStore:
         """Let the server forget what nobody has to publish: what others write, and own applies."""
         silent_s, passed = time.monotonic() - self.stored_at_s, self.reader.stream.decoded
         held = passed - self.journal.checkpoint.lsn
-        if is_idle_due(silent_s, held):
+        if is_idle_due(silent_s, held) or self.journal.holds_staying():
             self.journal.pass_idle(passed)
             self._store_checkpoint()
 
@@ -298,15 +306,26 @@ class PostgresStore:
         """Store it durably, with what these entries list; only then the server is told."""
         found = self.journal.checkpoint
         self.capture = captured(self.capture, found, self.journal.numbering)
-        if uncarried.concerns(self.session, published):
+        concerns, staying = uncarried.concerns(self.session, published), self._passed_staying()
+        if concerns or staying:
             with self.session.transaction():
-                uncarried.note(self.session, self.writers, published, self.record_bytes)
+                if concerns:
+                    uncarried.note(self.session, self.writers, published, self.record_bytes)
+                local_writes.add(self.session, staying)
                 write_capture(self.session, self.capture)
             self.kept_at_s = None
+            self.staying = local_writes.read(self.session)
         else:
             write_capture(self.session, self.capture)
+        self.journal.passed_staying.clear()
         self.stored_at_s = time.monotonic()
         self.reader.stream.release(found.lsn)
+
+    def _passed_staying(self) -> dict[str, int]:
+        """Table -> the rows that stay here, of what the checkpoint has passed."""
+        passed = self.journal.passed_staying
+        tables = self.opened.by_oid if passed else {}
+        return {tables[oid].name: rows for oid, rows in passed.items() if oid in tables}
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -410,6 +429,7 @@ class PostgresStore:
         numbering = Numbering(cut, limit)
         before = self.journal
         self.reader.journal = LogJournal(found, before.capture, before.answered, numbering)
+        self.journal.passed_staying = before.passed_staying
         self._store_checkpoint()
         self.reader.begin_again()
 

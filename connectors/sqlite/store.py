@@ -21,6 +21,7 @@ from connectors.sqlite.apply.rows import RowWriter, writers
 from connectors.sqlite.connections import connect
 from connectors.sqlite.errors import store_errors
 from connectors.sqlite.file import OpenedFile, replaced_text
+from connectors.sqlite.install import local_writes
 from connectors.sqlite.install.install import install
 from connectors.sqlite.install.reinit import reinit
 from connectors.sqlite.install.system import lost_tables, lost_tables_text
@@ -39,6 +40,7 @@ from streaming.core.model.change import Change
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.errors import StateError
 from streaming.core.model.table import Table
+from streaming.core.records.local_writes import TableWrites
 from streaming.core.records.record import RECORD_BYTES, Commit, Hello, PublishedSchema, Snapshot
 from streaming.core.schema.document import DatabaseSchema
 
@@ -219,6 +221,11 @@ class SqliteStore:
         """The rows that are only in this database."""
         first = next(uncarried.listed(self.connection, 1), None)
         return KeptRows(uncarried.count(self.connection), saved.count(self.connection), first)
+
+    @store_errors()
+    def local_writes(self) -> dict[str, TableWrites]:
+        """Table -> the writes that stay in this database."""
+        return local_writes.local_writes(self.connection)
 
     def held_log(self) -> HeldLog | None:
         """None: the journal is a table."""

@@ -104,6 +104,15 @@ BOARD = Board(
                     ),
                     to=Uid.REPLICA,
                 ),
+                graph(
+                    "Local writes",
+                    "Rows that were written at one replica only, until they are found equal.",
+                    (
+                        "sum by (replica, table) (slackwater_local_writes)",
+                        "{{replica}}: {{table}}",
+                    ),
+                    to=Uid.REPLICA,
+                ),
                 Panel(
                     "Most in a day",
                     "The ten pairs of table and loser with the most conflicts in a day.",

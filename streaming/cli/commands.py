@@ -130,6 +130,7 @@ _SENTENCES = {
     "streaming.cli.start.agent:app": "Run the agent of one replica until SIGTERM or Ctrl-C.",
     "streaming.cli.look.conflicts:app": "Changes that lost, and refused rows.",
     "streaming.cli.repair.quarantine:app": "Records the hub could not process.",
+    "streaming.cli.repair.local:app": "Writes that stayed at one replica.",
     "streaming.cli.start.config:app": "The configuration.",
     "streaming.cli.start.services:app": "An embedded Kafka broker.",
 }
@@ -144,7 +145,7 @@ PURPOSES = {
     "The installation": ("attach", "detach", "setup", "acls", "backup", "restore"),
     "Look": ("top", "compare", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
     "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
-    "Repair": ("undo", "quarantine", "recover", "reinit", "chepoch", "recoverpacket"),
+    "Repair": ("undo", "quarantine", "local", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
 }
 """Heading in the help -> commands; the first are those that people need first."""

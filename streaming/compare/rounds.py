@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from checkpoints.config import store_comparison
@@ -20,6 +20,7 @@ from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.compared import ComparedRound, FailedRound, doubts_text
 from streaming.facts.names import serving
+from streaming.facts.status.local_writes import told_writes
 
 AGAIN_S = 300.0
 """After a failure the next round begins so soon, unless its interval is shorter."""
@@ -149,6 +150,7 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     tables = [known[table] for table in known if table in wanted]
     lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
     waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
+    told = told_writes(open_state(root)).get(_rid_of(config, name), {})
     pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
     of_hub = side_named(config, HUB, {})
     with (
@@ -165,9 +167,18 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
         written=sum(each.written for each in found),
         seconds=round(time.monotonic() - began_s, 3),
         behind_s=max((s for each in found if (s := each.behind_s) is not None), default=None),
+        settled={
+            each.table.name: asdict(told[each.table.name])
+            for each in found
+            if each.table.name in told and each.is_equal
+        },
     )
     store_comparison(StateStore(root), result.text(), round(time.time() * 1000))
     return result
+
+
+def _rid_of(config: Config, replica: str) -> int:
+    return next(one.rid for one in config.replicas if one.name == replica)
 
 
 def round_text(consumer: str, found: ComparedRound) -> str:

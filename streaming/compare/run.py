@@ -49,6 +49,11 @@ class TableComparison:
     is_cut: bool = False
     behind_s: float | None = None
 
+    @property
+    def is_equal(self) -> bool:
+        """Return whether no row differs, and none was written too late to say."""
+        return not (self.differing or self.is_cut or self.written)
+
 
 def _no_lag() -> float:
     return 0.0

@@ -221,6 +221,13 @@ HANDLING = Metric(
     "avg_over_time(slackwater_conflict_handling[1h])",
     ("replica",),
 )
+LOCAL_WRITES = Metric(
+    "slackwater_local_writes",
+    "Rows that were written at one replica only, since a comparison of their table found no"
+    " difference or an operator accepted them.",
+    "slackwater_local_writes > 0",
+    ("replica", "table"),
+)
 
 UNKNOWN_TOPICS = Metric(
     "slackwater_unknown_topics",
@@ -364,7 +371,7 @@ HUB = {
         *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
         *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, PACKET_PROBLEMS, UNKNOWN_TOPICS),
     ),
-    "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, HANDLING),
+    "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, LOCAL_WRITES, HANDLING),
     "Agreements": AGREEMENTS,
     "Replicas": (
         *(REPLICA_STATE, REPLICA_PAUSED, REPLICA_UNREADABLE, LAST_SEEN, RECOVERY_POINT),

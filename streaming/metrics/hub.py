@@ -97,6 +97,8 @@ def _conflicts(found: LiveFacts) -> Iterator[Sample]:
     differing = Counter((one.replica, one.kind) for one in status.differing)
     for replica, reasons in status.unnamed.items():
         differing[replica, DivergenceKind.UNNAMED] = sum(reasons.values())
+    for one in status.local_writes:
+        yield c.LOCAL_WRITES, (one.replica, one.table), one.rows
     for replica, cause in product(found.topics, DivergenceKind):
         yield c.DIFFERING_ROWS, (replica, cause), differing[replica, cause]
 

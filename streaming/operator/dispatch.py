@@ -103,6 +103,8 @@ def carry_out(
                 nudged = True
             case CommandName.PIN | CommandName.UNPIN:
                 pass  # checkpoints/maintenance/pins.py reads them, beside the batches
+            case CommandName.ACCEPT_LOCAL:
+                pass  # streaming/facts/status/local_writes.py reads them
     orders.send_due(intake)
     left = left_different(store, quarantined, intake.topology, plan.batch - 1)
     for (rid, row), reason in left.items():

@@ -147,8 +147,11 @@ def test_what_somebody_still_needs_stays_whatever_its_age(tmp_path: Path) -> Non
     [
         (
             TableName.EVENTS,
-            [("a", {"kind": "hello"}), ("b", {"kind": "applied"}), ("c", {"kind": "schema"})],
-            ["a", "c"],
+            [
+                *(("a", {"kind": "hello"}), ("b", {"kind": "applied"}), ("c", {"kind": "schema"})),
+                ("d", {"kind": "local_writes"}),
+            ],
+            ["a", "c", "d"],
         ),
         (
             TableName.CONFLICTS,
@@ -174,7 +177,7 @@ def test_what_somebody_still_needs_stays_whatever_its_age(tmp_path: Path) -> Non
 def test_each_table_is_purged_by_its_own_rule(
     name: TableName, rows: list[tuple[str, dict[str, object]]], left: list[str], tmp_path: Path
 ) -> None:
-    """Hellos and schemas are read later; what is open has no CSN that is purged."""
+    """Hellos, schemas and local writes are read later; what is open has no CSN that is purged."""
     story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
     story.write()
     told = {TableName.EVENTS: "topic", TableName.CONFLICTS: "id", TableName.PENDING: "session"}

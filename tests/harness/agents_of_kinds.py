@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from connectors.postgres.names import local_origin, server_name
 from tests.connectors.postgres.scratch_server import ScratchServer
 from tests.harness import sqlite_agents
 from tests.harness.hub_process import wait_until
@@ -83,6 +84,24 @@ def execute_uncaptured(at: Site, name: str, *statements: str) -> None:
     with psycopg.connect(place(at, name)) as client:
         for statement in (publish.format("truncate"), *statements, every):
             client.execute(statement.encode())
+
+
+def execute_here(at: Site, name: str, *statements: str) -> None:
+    """Run statements whose writes stay in the database, in one transaction."""
+    if not _is_server(at, name):
+        begin, end = (
+            f"INSERT INTO _slackwater_local (op) VALUES ('{op}')" for op in ("begin", "end")
+        )
+        with closing(sqlite3.connect(database(at, name), timeout=60, isolation_level=None)) as file:
+            for one in ("PRAGMA foreign_keys = ON", "BEGIN IMMEDIATE", begin, *statements, end):
+                file.execute(one)
+            file.execute("COMMIT")
+        return
+    with psycopg.connect(place(at, name)) as client:
+        origin = local_origin(server_name(client.info.dbname, name))
+        client.execute("SELECT pg_replication_origin_session_setup(%s)", (origin,))
+        for one in statements:
+            client.execute(one.encode())
 
 
 def select(at: Site, name: str, query: str) -> list[tuple[Any, ...]]:

@@ -64,6 +64,7 @@ CONTROL: dict[str, dict[str, str]] = {
     },
     "snapshot": {"begin": '{"id":"s1","table":"orders"}'},
     "schema": {"digest": '"6f1c2a"'},
+    "local_writes": {"tables": '{"orders":{"rows":3,"last_ms":1700000000000}}'},
 }
 """Kind -> the fields of a good record, as raw JSON; every kind but `change`."""
 

@@ -39,6 +39,10 @@ GOOD: dict[str, bytes] = {
     "an app with an escape": change(app='"\\u00e9 \\"x\\""'),
     "an empty app": change(app='""'),
     "no app": change(app="null"),
+    "no local writes": control("local_writes", tables="{}"),
+    "local writes with more": control(
+        "local_writes", tables='{"t":{"rows":0,"last_ms":0,"more":1},"u":{"rows":1,"last_ms":9}}'
+    ),
     "hello with versions": control("hello", versions="[1,2]"),
     "hello without versions": control("hello", versions="null"),
     "hello with unreplicated": control("hello", unreplicated='["t.colour","t.ü"]'),
@@ -126,6 +130,22 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
         "field unreplicated",
         control("hello", unreplicated="[1]"),
     ),
+    "local writes without a time": (
+        Reason.KIND,
+        "field tables",
+        control("local_writes", tables='{"t":{"rows":1}}'),
+    ),
+    "local writes of a text": (
+        Reason.KIND,
+        "field tables",
+        control("local_writes", tables='{"t":{"rows":"1","last_ms":1}}'),
+    ),
+    "local writes of half a surrogate pair": (
+        Reason.KIND,
+        "field tables",
+        control("local_writes", tables='{"\\ud83d":{"rows":1,"last_ms":1}}'),
+    ),
+    "local writes as a list": (Reason.KIND, "field tables", control("local_writes", tables="[1]")),
     "versions of 0": (Reason.KIND, "field versions", control("hello", versions="[0]")),
     "kind a list": (Reason.KIND, "field kind: expected one of", change(kind='["change"]')),
     "op an object": (Reason.KIND, "field op: expected one of", change(op='{"op":"insert"}')),

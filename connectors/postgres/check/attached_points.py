@@ -7,7 +7,7 @@ from connectors.postgres.install.attachment import Attachment, read_attachment
 from connectors.postgres.install.system import Capture, read_capture
 from connectors.postgres.log.captured_tables import check_captured, read_captured
 from connectors.postgres.log.slot import gap_of, read_log_state
-from connectors.postgres.names import PUBLICATION
+from connectors.postgres.names import PUBLICATION, local_origin
 from connectors.postgres.schema.catalog import ServerTable
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import HubError, StateError
@@ -36,6 +36,17 @@ def attached_points(
     yield CheckedPoint(f"attached as replica {found.replica}")
     yield from _published(session, tables)
     yield from _log(session, found, capture)
+    yield _local_origin(session, found)
+
+
+def _local_origin(session: Session, found: Attachment) -> CheckedPoint:
+    """Whether writes can stay in this database; whoever attached it before made no origin."""
+    name = local_origin(found.server_name)
+    query = "SELECT 1 FROM pg_replication_origin WHERE roname = %s"
+    is_there = session.execute(query, (name,)).fetchone() is not None
+    to_do = "" if is_there else "it is not there: the next start of the agent makes it"
+    what = f"replication origin {name}, of writes that stay in this database"
+    return CheckedPoint(what, to_do, is_in_the_way=False)
 
 
 def _published(

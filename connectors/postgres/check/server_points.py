@@ -20,7 +20,8 @@ _ROOM = """SELECT 'max_replication_slots',
 UNION ALL SELECT 'max_wal_senders',
   (SELECT count(*) FROM pg_stat_replication WHERE application_name <> 'slackwater')
 UNION ALL SELECT name,
-  (SELECT count(*) FROM pg_replication_origin WHERE roname NOT LIKE 'slackwater\\_\\_%')
+  (SELECT count(*) FROM pg_replication_origin WHERE roname NOT LIKE 'slackwater\\_\\_%'
+    AND roname NOT LIKE 'slackwater\\_local\\_\\_%')
 FROM pg_settings WHERE name = 'max_active_replication_origins'"""
 """The last one there is since version 18; before, origins share the first one with slots."""
 

@@ -12,7 +12,7 @@ from connectors.postgres.check.kept import saved_count
 from connectors.postgres.install.attach import carry_out
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import read_capture
-from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.names import PUBLICATION, local_origin, server_name
 from connectors.postgres.sql import Session, literal, name, statement
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
@@ -25,7 +25,8 @@ _WRITTEN = """WITH log AS (SELECT lsn, xid, get_byte(data, 0) AS kind, data
     'proto_version', '1', 'publication_names', %(publication)s)),
 ended AS (SELECT xid FROM log WHERE kind = ascii('C') AND lsn > %(lsn)s::pg_lsn),
 applied AS (SELECT xid FROM log
-  WHERE kind = ascii('O') AND position(convert_to(%(slot)s, 'UTF8') IN data) > 0)
+  WHERE kind = ascii('O') AND (position(convert_to(%(slot)s, 'UTF8') IN data) > 0
+    OR position(convert_to(%(local)s, 'UTF8') IN data) > 0))
 SELECT count(*) FROM log WHERE kind IN (ascii('I'), ascii('U'), ascii('D'), ascii('T'))
   AND xid IN (SELECT xid FROM ended) AND xid NOT IN (SELECT xid FROM applied)"""
 
@@ -33,7 +34,7 @@ _LEFT = """SELECT 'replication slot ' || slot_name FROM pg_replication_slots
   WHERE slot_name = %(name)s
 UNION ALL SELECT 'publication ' || pubname FROM pg_publication WHERE pubname = %(publication)s
 UNION ALL SELECT 'replication origin ' || roname FROM pg_replication_origin
-  WHERE roname = %(name)s
+  WHERE roname IN (%(name)s, %(local)s)
 UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname = 'slackwater'"""
 
 
@@ -44,7 +45,12 @@ def check_published(session: Session) -> None:
     capture = read_capture(session)
     if capture is None or not _is_free(session, capture.slot):
         return
-    values = {"slot": capture.slot, "publication": PUBLICATION, "lsn": capture.lsn}
+    values = {
+        "slot": capture.slot,
+        "local": local_origin(capture.slot),
+        "publication": PUBLICATION,
+        "lsn": capture.lsn,
+    }
     (count,) = session.execute(_WRITTEN, values).fetchone() or (0,)
     if count:
         raise StateError(
@@ -92,7 +98,8 @@ def detach_steps(session: Session, replica: str | None) -> list[InstallStep]:
         )
     names = _server_names(session, replica)
     slots = (step for one in names for step in _slot(session, one))
-    origins = (step for one in names for step in _origin(session, one))
+    both = (origin for one in names for origin in (one, local_origin(one)))
+    origins = (step for origin in both for step in _origin(session, origin))
     return [*slots, *_publication(session), *origins, *_identities(session), *_schema(session)]
 
 
@@ -167,5 +174,6 @@ def detach(session: Session, replica: str | None) -> list[str]:
 
 def what_is_left(session: Session, name_: str) -> list[str]:
     """What of an agent the server still has, by its catalogs; `name_`: of slot and origin."""
-    rows = session.execute(_LEFT, {"name": name_, "publication": PUBLICATION}).fetchall()
+    values = {"name": name_, "local": local_origin(name_), "publication": PUBLICATION}
+    rows = session.execute(_LEFT, values).fetchall()
     return [row[0] for row in rows]

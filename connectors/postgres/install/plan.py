@@ -14,7 +14,7 @@ from connectors.postgres.check.server_points import server_points
 from connectors.postgres.check.table_faults import table_faults
 from connectors.postgres.install.sequences import sequence_notes
 from connectors.postgres.install.steps import attach_steps
-from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.names import PUBLICATION, local_origin, server_name
 from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session, literal
 from streaming.core.model.table import Table
@@ -75,11 +75,12 @@ def detach_plan_offline(database: str, replica: str, why: str) -> InstallPlan:
     """
     name = server_name(database, replica)
     slot = f"FROM pg_replication_slots WHERE slot_name = {literal(name)}"
-    origin = f"FROM pg_replication_origin WHERE roname = {literal(name)}"
+    origins = f"{literal(name)}, {literal(local_origin(name))}"
+    origin = f"FROM pg_replication_origin WHERE roname IN ({origins})"
     steps = (
         (f"replication slot {name}", f"SELECT pg_drop_replication_slot(slot_name) {slot}"),
         (f"publication {PUBLICATION}", f"DROP PUBLICATION IF EXISTS {PUBLICATION}"),
-        (f"replication origin {name}", f"SELECT pg_replication_origin_drop(roname) {origin}"),
+        (f"replication origins of {name}", f"SELECT pg_replication_origin_drop(roname) {origin}"),
         ("REPLICA IDENTITY of each table as it was", _IDENTITIES_BACK),
         ("schema slackwater", "DROP SCHEMA IF EXISTS slackwater CASCADE"),
     )

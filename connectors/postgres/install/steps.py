@@ -14,7 +14,7 @@ from connectors.postgres.check.rights import may_grant, may_use_schema, missing_
 from connectors.postgres.format_number import FORMAT
 from connectors.postgres.install.attachment import read_attachment
 from connectors.postgres.install.system import missing_ddl, read_capture
-from connectors.postgres.names import PUBLICATION, server_name
+from connectors.postgres.names import PUBLICATION, local_origin, server_name
 from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, literal, statement
 from connectors.postgres.sql import name as quoted
@@ -48,6 +48,7 @@ def attach_steps(
     `rows_are_shared`: the rows that there are need not be told.
     """
     name = server_name(session.info.dbname, replica.name)
+    local = local_origin(name)
     servers = [read_table(session, table.name) for table in tables]
     if not may_use_schema(session):
         return [_rights(session, servers)]
@@ -58,6 +59,10 @@ def attach_steps(
         _rights(session, servers),
         InstallStep("the schema slackwater", (*_schema(session, replica, name, servers),)),
         InstallStep(f"the replication origin {name}", (*_origin(session, name),)),
+        InstallStep(
+            f"the replication origin {local}, of writes that stay in this database",
+            (*_origin(session, local),),
+        ),
         InstallStep("REPLICA IDENTITY FULL of each table", (*_identities(session, servers),)),
         InstallStep(
             f"the publication {PUBLICATION}", (*_publication(session, servers, told, id_),)

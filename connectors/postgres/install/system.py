@@ -92,6 +92,11 @@ DDL = (
   why text NOT NULL,
   row json NOT NULL  -- column -> its text in PostgreSQL, null for null
 )""",
+    """CREATE TABLE IF NOT EXISTS slackwater.local_writes (
+  "table" text PRIMARY KEY,
+  rows bigint NOT NULL,  -- so many were written that stay in this database
+  last_ms bigint NOT NULL  -- since 1970
+)""",
     """CREATE TABLE IF NOT EXISTS slackwater.snapshot (
   "table" text PRIMARY KEY,  -- whose rows are told: they are older than its capture
   id text NOT NULL,  -- of the snapshot, the same for all its tables

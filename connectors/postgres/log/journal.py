@@ -4,8 +4,8 @@ It holds nothing durable. What was published is stored as a checkpoint, from whi
 reads the log again and gives the same entries.
 """
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from connectors.agent.contract import JournalEntry
@@ -46,11 +46,15 @@ class LogCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a transaction: the id of its last entry, and what is behind it."""
+    """The end of a transaction: the id of its last entry, and what is behind it.
+
+    `staying`: oid of a table -> the rows that it wrote and that stay in this database.
+    """
 
     id: int
     lsn: int
     state: FoldState
+    staying: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -59,6 +63,9 @@ class LogJournal:
 
     `answered`: the epoch of the last hello. An `applied` of that epoch or an earlier one is left
     out, because the hello says the same; what is numbered behind it counts it all the same.
+    `passed_staying`: oid of a table -> the rows that stay in this database, of the transactions
+    that the checkpoint has passed, and that are not stored with it yet; `unpassed_staying`: how
+    many transactions with such rows it has not passed.
     """
 
     checkpoint: LogCheckpoint
@@ -71,6 +78,8 @@ class LogJournal:
     bytes: int = 0
     read: int = 0
     read_csn: str = ""
+    unpassed_staying: int = 0
+    passed_staying: Counter[int] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.state = self.checkpoint.state
@@ -88,7 +97,9 @@ class LogJournal:
                 self.bytes += _size(entry)
         if transaction.end_lsn is not None:
             last = told[-1].id if told else transaction.lsn << ORDINAL_BITS
-            self.ends.append(_End(last, transaction.end_lsn, self.state))
+            end = _End(last, transaction.end_lsn, self.state, transaction.staying)
+            self.ends.append(end)
+            self.unpassed_staying += bool(end.staying)
 
     def answer(self, epoch: int) -> None:
         """A hello with this epoch is published: leave out what it says."""
@@ -114,6 +125,10 @@ class LogJournal:
             if isinstance(one, Change) and (one.table, one.key) == (table, key)
         )
         return next(of_row, None) == image
+
+    def holds_staying(self) -> bool:
+        """Return whether rows stay in this database that are not stored as such yet."""
+        return bool(self.unpassed_staying or self.passed_staying)
 
     def is_full(self) -> bool:
         """Return whether no more should be read before some of it is published."""
@@ -190,6 +205,8 @@ class LogJournal:
         waits = self.entries[0].id if self.entries else None
         while self.ends and self.ends[0].id <= id_ and (waits is None or self.ends[0].id < waits):
             end = self.ends.popleft()
+            self.passed_staying.update(end.staying)
+            self.unpassed_staying -= bool(end.staying)
             self.checkpoint = replace(self.checkpoint, lsn=end.lsn, state=end.state)
         return self.checkpoint
 

@@ -39,7 +39,7 @@ from connectors.postgres.log.captured_tables import (
 )
 from connectors.postgres.log.gap import begin_anew
 from connectors.postgres.log.slot import LogState, gap_of, read_log_state, refuse_standby
-from connectors.postgres.names import server_name
+from connectors.postgres.names import local_origin, server_name
 from connectors.postgres.sql import Session
 from streaming.core.model.table import Table
 
@@ -85,6 +85,7 @@ def open_database(
     if not state.has_origin:
         session.execute("SELECT pg_replication_origin_create(%s)", (name,))
     _take_origin(session, name)
+    _make_local_origin(session, local_origin(name))
     stored = read_position(session)
     gap = gap_of(state, capture, name, session.info.dbname)
     known = tuple(tables)
@@ -118,6 +119,15 @@ def _take_origin(session: Session, name: str) -> None:
             "another agent works on this database, or its server still has the connection of one"
             f" that died ({error.diag.message_primary}): stop the other one, or wait"
         ) from error
+
+
+def _make_local_origin(session: Session, name: str) -> None:
+    """Make the origin of writes that stay here, if it is not there: attaching made none before."""
+    session.execute(
+        "SELECT pg_replication_origin_create(%(name)s)"
+        " WHERE NOT EXISTS (SELECT 1 FROM pg_replication_origin WHERE roname = %(name)s)",
+        {"name": name},
+    )
 
 
 def look_at_tables(

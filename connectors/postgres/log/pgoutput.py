@@ -175,6 +175,18 @@ def parse(data: bytes) -> LogMessage:
     return found
 
 
+def written_tables(data: bytes) -> tuple[int, ...]:
+    """The oids of the tables that a message about a row, or a truncate, is of."""
+    if data[:1] == b"T":
+        found = parse(data)
+        assert isinstance(found, Truncate)  # noqa: S101 of this first byte
+        return found.oids
+    try:
+        return _OID.unpack_from(data, 1)
+    except struct.error as error:
+        raise MessageError(f"the log sends a message {data[:1]!r} that is cut: {error}") from error
+
+
 class _Reader:
     """Reads the fields of a message one by one, behind its first byte."""
 

@@ -7,7 +7,7 @@ from connectors.agent.contract import StoreBusyError
 from connectors.postgres.log.journal import LogJournal
 from connectors.postgres.log.stream import LogStream
 from connectors.postgres.log.transactions import Assembler
-from connectors.postgres.names import PUBLICATION
+from connectors.postgres.names import PUBLICATION, local_origin
 
 CATCH_UP_S = 0.05
 """How long a call waits for the server to send what is committed."""
@@ -43,13 +43,13 @@ class LogReader:
     def open(cls, dsn: str, name: str, journal: LogJournal) -> "LogReader":
         """Read from the journal's checkpoint on; errors as LogStream.open."""
         stream = LogStream.open(dsn, name, PUBLICATION, journal.checkpoint.lsn)
-        return cls(dsn, name, stream, journal, Assembler(name))
+        return cls(dsn, name, stream, journal, Assembler(name, local_origin(name)))
 
     def begin_again(self) -> None:
         """Read the log again from the journal's checkpoint on."""
         self.stream.close()
         self.stream = self._opened_again(self.journal.checkpoint.lsn)
-        self.assembler = Assembler(self.name)
+        self.assembler = Assembler(self.name, local_origin(self.name))
 
     def catch_up(self, end: int, *, beyond: bool = False) -> bool:
         """Read what is committed; return whether all up to this end of the log is read.

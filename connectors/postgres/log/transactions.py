@@ -2,9 +2,11 @@
 
 A large one is handed over in parts, for it may be larger than the memory. Of the agent's own
 transactions the rows are skipped by their first byte, unparsed, and only its messages count; a
-message of anybody else counts nothing, for anybody may write one.
+message of anybody else counts nothing, for anybody may write one. Rows that stay in this database
+are counted by table, unparsed too.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +27,7 @@ from connectors.postgres.log.pgoutput import (
     TypeMessage,
     UpdateMessage,
     parse,
+    written_tables,
 )
 from connectors.postgres.messages import PREFIX, OwnMessage, decode
 
@@ -44,6 +47,11 @@ class Whose(StrEnum):
     """this replica's agent"""
     OTHER = "other"
     """another replication into this database; its times are not this server's"""
+    STAYS = "stays"
+    """a client whose writes stay in this database"""
+
+
+_NOT_TOLD = (Whose.OWN, Whose.STAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,8 @@ class LogTransaction:
 
     `end_lsn`: the place behind it; None: another part follows. `commit_s`: of its commit, 1970; 0
     where another origin gave the time. `writes`: in their order; none of the agent's own.
-    `messages`: of the agent's own transactions alone.
+    `messages`: of the agent's own transactions alone. `staying`: oid of a table -> how many rows of
+    it were written that stay in this database; in the last part.
     """
 
     lsn: int
@@ -82,27 +91,33 @@ class LogTransaction:
     whose: Whose
     writes: tuple[RowWrite | TableTruncate, ...] = ()
     messages: tuple[OwnMessage, ...] = ()
+    staying: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Assembler:
     """Puts messages together; `origin`: the name of the agent's own replication origin.
 
-    `part_writes`: so many writes are handed over at once, at most, but for those of a TRUNCATE.
+    `local`: of the origin of writes that stay in this database. `part_writes`: so many writes are
+    handed over at once, at most, but for those of a TRUNCATE.
     """
 
     origin: str
+    local: str = ""
     part_writes: int = PART_WRITES
     relations: dict[int, Relation] = field(default_factory=dict)
     begun: Begin | None = None
     whose: Whose = Whose.LOCAL
     writes: list[RowWrite | TableTruncate] = field(default_factory=list)
     messages: list[OwnMessage] = field(default_factory=list)
+    staying: Counter[int] = field(default_factory=Counter)
     size: int = 0
 
     def add(self, data: bytes) -> LogTransaction | None:
         """Add the next message; the transaction, or a part, if it ends one. MessageError: none."""
-        if self.whose is Whose.OWN and data[:1] and data[0] in ROW_KINDS:
+        if self.whose in _NOT_TOLD and data[:1] and data[0] in ROW_KINDS:
+            if self.whose is Whose.STAYS:
+                self.staying.update(written_tables(data))
             return None
         self.size += len(data)
         match parse(data):
@@ -111,7 +126,8 @@ class Assembler:
                     raise MessageError("the log begins a transaction within another one")
                 self.begun, self.whose = begin, Whose.LOCAL
             case OriginMessage(name=name):
-                self.whose = Whose.OWN if name == self.origin else Whose.OTHER
+                of = {self.origin: Whose.OWN, self.local: Whose.STAYS}
+                self.whose = of.get(name, Whose.OTHER)
             case Relation() as relation:
                 self.relations[relation.oid] = relation
             case Message() as message:
@@ -146,8 +162,12 @@ class Assembler:
         """What was put together since the part before."""
         commit_s = 0 if self.whose is Whose.OTHER else max(begun.time_us // 1_000_000, 0)
         writes, messages = tuple(self.writes), tuple(self.messages)
+        staying = {} if end_lsn is None else dict(self.staying)
         self.writes, self.messages, self.size = [], [], 0
-        return LogTransaction(begun.final_lsn, end_lsn, commit_s, self.whose, writes, messages)
+        if end_lsn is not None:
+            self.staying.clear()
+        known = (begun.final_lsn, end_lsn, commit_s, self.whose)
+        return LogTransaction(*known, writes, messages, staying)
 
     def _update(self, update: UpdateMessage) -> RowWrite:
         """What the update left as it was and the log does not repeat is taken from the old row."""

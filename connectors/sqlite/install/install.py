@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from connectors.sqlite import sql
 from connectors.sqlite.format_number import FORMAT
+from connectors.sqlite.install import local_writes
 from connectors.sqlite.install.system import CAPTURE, INDEXES, PREFIX, TABLES
 from connectors.sqlite.journal import snapshot, uncaptured
 from connectors.sqlite.journal.capture import triggers
@@ -52,6 +53,7 @@ def install(
             _create_system(connection, rid, mode)
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         names = [table.name for table in wanted]
+        local_writes.add_tables(connection, names)
         snapshot.begin(connection, names if takes_snapshot else found.to_snapshot)
         lost = [table.name for table in wanted if lost_triggers(connection, table)]
         uncaptured.begin(connection, lost, names)  # their triggers are about to be made again
@@ -96,8 +98,9 @@ def _add_tables(connection: sqlite3.Connection) -> None:
     missing = [name for name in TABLES if name not in there]
     for name in missing:
         connection.execute(TABLES[name])
-    if missing:
-        log.warning("created %s, which somebody dropped: what it held is gone", ", ".join(missing))
+    dropped = [name for name in missing if name not in local_writes.TABLES]  # newer than the rest
+    if dropped:
+        log.warning("created %s, which somebody dropped: what it held is gone", ", ".join(dropped))
 
 
 def _add_columns(connection: sqlite3.Connection) -> None:

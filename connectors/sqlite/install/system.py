@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from connectors.agent.images import OVERHEAD_BYTES
 from connectors.sqlite import sql
-from connectors.sqlite.install import cascades
+from connectors.sqlite.install import cascades, local_writes
 from connectors.sqlite.values.columns import CREATE_SCALES, omitted_sql
 from streaming.core.model.csn import MAX_SEQUENCE, MAX_TIME_S
 
@@ -29,7 +29,7 @@ TABLES = {
   sequence INTEGER NOT NULL DEFAULT -1,
   epoch INTEGER NOT NULL DEFAULT 1,
   opno INTEGER NOT NULL DEFAULT 0,  -- of the last change
-  applying INTEGER NOT NULL DEFAULT 0,  -- 1 within a transaction of the agent's own
+  applying INTEGER NOT NULL DEFAULT 0,  -- 1: the agent writes; 2: writes stay here
   truncating TEXT,  -- the table whose rows are deleted by a truncate
   depth INTEGER NOT NULL DEFAULT 0,  -- how many groups of changes are open
   prim_csn TEXT,  -- of the open group
@@ -118,6 +118,7 @@ TABLES = {
 )""",
     "_slackwater_scales": CREATE_SCALES,
     **cascades.TABLES,
+    **local_writes.TABLES,
 }
 
 NEEDED_TABLES = (
@@ -208,6 +209,7 @@ BEGIN
   UPDATE _slackwater_origin SET prim_csn = NULL WHERE depth = 0;
 END""",
     **cascades.VIEW,
+    **local_writes.VIEW,
     "_slackwater_write": """CREATE VIEW _slackwater_write (op, "table", key, before, after)
 AS SELECT NULL, NULL, NULL, NULL, NULL WHERE 0""",
     "_slackwater_write_forward": """CREATE TRIGGER _slackwater_write_forward
@@ -220,6 +222,11 @@ INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'truncate'
   AND NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '_slackwater_truncate_' || NEW."table")
 BEGIN
   SELECT RAISE(ABORT, 'truncate: this table is not replicated');
+END""",
+    "_slackwater_write_local": f"""CREATE TRIGGER _slackwater_write_local
+INSTEAD OF INSERT ON _slackwater_write WHEN NEW.op = 'truncate' AND {local_writes.IS_LOCAL}
+BEGIN
+  SELECT RAISE(ABORT, 'truncate: DELETE the rows while writes stay in this database');
 END""",
 }
 """The view that captures, and the one that clients write to.

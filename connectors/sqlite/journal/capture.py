@@ -13,7 +13,7 @@ its column's type is captured as it is, and image.py finds out what it means.
 from collections.abc import Iterable
 
 from connectors.sqlite import sql
-from connectors.sqlite.install import cascades
+from connectors.sqlite.install import cascades, local_writes
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.schema.catalog import BINARY, Catalog, Unique, UniqueColumn
 from connectors.sqlite.values.columns import image_sql
@@ -109,6 +109,7 @@ class _Capture:
                 "after", "delete", "DELETE", self._of_one(self._deleted(), self._old_key())
             ),
             **self._truncate(),
+            **self._counted(update),
             **(self._noted(update) if self.has_actions else {}),
         }
 
@@ -157,6 +158,18 @@ class _Capture:
         """A condition: neither the agent nor a truncate of this table writes."""
         free = f"applying = 0 AND truncating IS NOT {sql.string(self.table.name)}"
         return f"(SELECT {free} FROM _slackwater_origin)"
+
+    def _counted(self, update: str) -> dict[str, str]:
+        """The triggers that count the rows of which no other replica is told."""
+        found = dict[str, str]()
+        for verb, event in (("insert", "INSERT"), ("update", update), ("delete", "DELETE")):
+            name = f"{PREFIX}local_{verb}_{self.table.name}"
+            found[name] = (
+                f"CREATE TRIGGER {sql.name(name)} AFTER {event} ON {self.name}"
+                f" WHEN {local_writes.IS_LOCAL}\nBEGIN"
+                f"\n  {local_writes.count_sql(self.table.name)};\nEND"
+            )
+        return found
 
     def _truncate(self) -> dict[str, str]:
         """The trigger that deletes all rows when a truncate is captured (system.py, CAPTURE)."""

@@ -19,6 +19,7 @@ from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.health import unnamed_remedy, unnamed_text
+from streaming.facts.status.local_writes import local_warnings
 from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
 
@@ -86,6 +87,7 @@ def level(
             *unreplicated_warnings(found.unreplicated),
             *schema_warnings(found.schema_differences),
             *other_rows_warnings(found.other_rows),
+            *local_warnings(found.local_writes),
         ):
             write_sentence(warning)
     if not found.level:

@@ -17,6 +17,7 @@ from streaming.facts.health import (
 )
 from streaming.facts.status.conflict_counters import ConflictCounters
 from streaming.facts.status.hub import HubStatus, KeptHistory, hub_status
+from streaming.facts.status.local_writes import local_warnings
 from streaming.facts.status.replicas import PendingSummary, ReplicaSummary
 from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import (
@@ -79,6 +80,7 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
         *unknown_topic_warnings(found.unknown_topics),
         *unreplicated_warnings(found.unreplicated),
         *schema_warnings(found.schema_differences),
+        *local_warnings(found.local_writes),
     ):
         write_sentence(warning)
     write_line()

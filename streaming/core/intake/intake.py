@@ -43,6 +43,7 @@ from streaming.core.records.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    LocalWrites,
     PublishedSchema,
     Reason,
     ReceivedRecord,
@@ -154,7 +155,7 @@ class Intake(TransactionIntake):
                 self._refused(received, refused)
             case Snapshot() as part:
                 self._snapshot(received, part, replica)
-            case PublishedSchema():
+            case PublishedSchema() | LocalWrites():
                 self.events.append((received, ControlOutcome.TAKEN))
             case Hello() | Goodbye() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")

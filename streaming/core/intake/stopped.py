@@ -9,6 +9,7 @@ from streaming.core.records.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    LocalWrites,
     PublishedSchema,
     ReceivedRecord,
     Refused,
@@ -42,7 +43,8 @@ def says_nothing_of_rows(received: ReceivedRecord) -> bool:
     What its database refused, it refuses again: whoever starts again is sent the row anew.
     """
     return received.reason is None and isinstance(
-        received.record, Hello | Applied | Heartbeat | Goodbye | PublishedSchema | Refused
+        received.record,
+        Hello | Applied | Heartbeat | Goodbye | PublishedSchema | LocalWrites | Refused,
     )
 
 

@@ -1,6 +1,7 @@
 """Operator commands: the CLI appends them, the hub carries them out."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
@@ -53,6 +54,8 @@ class CommandName(StrEnum):
     """keep the state of a hub epoch readable; a Pin (core/replay/pins.py) as text"""
     UNPIN = "unpin"
     """end that; the pin's name"""
+    ACCEPT_LOCAL = "accept_local"
+    """leave rows as they were written at one replica only; an AcceptedWrites as text"""
 
     @property
     def may_change_rows(self) -> bool:
@@ -184,6 +187,28 @@ def parse_undo_order(text: str) -> UndoOrder:
     """Parse the argument of a command that `UndoOrder.text` made."""
     fields = json.loads(text)
     return UndoOrder(**fields | {"op": fields["op"] and Op(fields["op"])})
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedWrites:
+    """The writes that stayed at a replica and that an operator leaves so, and who says so, and why.
+
+    `tables`: table -> what was told of them until then, as a record `local_writes` has it.
+    """
+
+    rid: int
+    tables: Mapping[str, Mapping[str, int]]
+    who: str
+    why: str
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps(asdict(self))
+
+
+def parse_accepted_writes(text: str) -> AcceptedWrites:
+    """Parse the argument of a command that `AcceptedWrites.text` made."""
+    return AcceptedWrites(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

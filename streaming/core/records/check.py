@@ -283,7 +283,7 @@ def _value(value: object, type_: FieldType) -> Any:  # noqa: ANN401 - of many ty
             return tuple(number(one) for one in value)
         case FieldType.NAMES if isinstance(value, list):
             return tuple(value)
-        case FieldType.OBJECT if value is not None:
+        case FieldType.OBJECT | FieldType.WRITES if value is not None:
             return raw_text(value)
         case _:
             return value

@@ -167,6 +167,8 @@ def _fits(value: object, field: Field) -> bool:
             return _is_names(value)
         case FieldType.OBJECT:
             return isinstance(value, dict)
+        case FieldType.WRITES:
+            return isinstance(value, dict) and all(_is_writes(*one) for one in value.items())
         case FieldType.TEXT:
             return is_text(value)
         case FieldType.ID:
@@ -191,6 +193,12 @@ def _is_names(value: object) -> bool:
     if not isinstance(value, list) or len(value) > _NAMES:
         return False
     return all(_is_text_upto(one, _NAME_CHARS) for one in value)
+
+
+def _is_writes(table: object, value: object) -> bool:
+    if not is_text(table) or not isinstance(value, dict):
+        return False
+    return all(_is_of(value.get(name), FieldType.COUNTER) for name in ("rows", "last_ms"))
 
 
 def has_id(part: object) -> bool:

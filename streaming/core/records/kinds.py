@@ -17,6 +17,7 @@ from streaming.core.records.record import (
     Goodbye,
     Heartbeat,
     Hello,
+    LocalWrites,
     PublishedSchema,
     Record,
     RecordKind,
@@ -41,6 +42,8 @@ class FieldType(StrEnum):
     NAMES = "an array of at most 10,000 JSON strings of at most 400 characters"
     OBJECT = "a JSON object"
     """inside the hub its canonical text"""
+    WRITES = "an object of objects with rows and last_ms, integers from 0 on"
+    """table -> what stays in the database; inside the hub its canonical text"""
     RUV = "an array of lines in the text form of 389 Directory Server"
 
 
@@ -164,6 +167,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
             Field("document", FieldType.OBJECT, FieldPresence.OPTIONAL),
         ),
     ),
+    RecordKind.LOCAL_WRITES: RecordForm(LocalWrites, (Field("tables", FieldType.WRITES),)),
 }
 """The form of each kind of record."""
 

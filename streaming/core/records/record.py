@@ -31,6 +31,8 @@ class RecordKind(StrEnum):
     """initial load of a replica that has data"""
     SCHEMA = "schema"
     """what the replica's database declares of the replicated tables"""
+    LOCAL_WRITES = "local_writes"
+    """how many rows were written that stay in the replica's database"""
 
 
 _WRITES_NONE = {*RecordKind} - {RecordKind.CHANGE, RecordKind.REFUSED, RecordKind.SNAPSHOT}
@@ -248,6 +250,13 @@ class PublishedSchema:
     document: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LocalWrites:
+    """The writes that stay in the replica's database, by table (core/records/local_writes.py)."""
+
+    tables: str
+
+
 Record = (
     Change
     | Commit
@@ -259,6 +268,7 @@ Record = (
     | Refused
     | Snapshot
     | PublishedSchema
+    | LocalWrites
 )
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
+from streaming.core.records.local_writes import TableWrites, parse_tables
 from streaming.core.text.wording import as_age, as_count, as_duration
 
 
@@ -19,7 +20,8 @@ class ComparedRound:
 
     `more_differ`: more rows differ than were looked for. `in_flight`: rows that differed first.
     `written`: those that were written too late to say whether they differ. `behind_s`: as of
-    `behind_text`.
+    `behind_text`. `settled`: table without a difference -> the writes that stayed at the replica,
+    as they were told when the round began.
     """
 
     agreement: str
@@ -30,6 +32,7 @@ class ComparedRound:
     seconds: float
     behind_s: float | None = None
     written: int = 0
+    settled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def text(self) -> str:
         """The round as the document of a row of `config`."""
@@ -52,11 +55,13 @@ class FailedRound:
 class RecordedRounds:
     """Agreement -> its last round, and when that ended; -> why a later one failed.
 
+    `settled`: (agreement, table) -> what a round settled last of local writes, and when that was.
     `read_s`: when they were read; 0: they were not yet.
     """
 
     ended: Mapping[str, tuple[ComparedRound, datetime]] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+    settled: Mapping[tuple[str, str], tuple[TableWrites, datetime]] = field(default_factory=dict)
     read_s: float = 0.0
 
 
@@ -111,6 +116,7 @@ def recorded_rounds(reader: Reader) -> RecordedRounds:
     """The last rounds of each agreement."""
     ended: dict[str, tuple[ComparedRound, datetime]] = {}
     failed: dict[str, str] = {}
+    settled: dict[tuple[str, str], tuple[TableWrites, datetime]] = {}
     for row in reader.comparisons():
         document = orjson.loads(row["document"])
         agreement = document["agreement"]
@@ -118,8 +124,10 @@ def recorded_rounds(reader: Reader) -> RecordedRounds:
             failed[agreement] = document["reason"]
         else:
             ended[agreement] = (_parsed(document), row["at"])
+            for table, writes in parse_tables(document.get("settled") or {}).items():
+                settled[agreement, table] = writes, row["at"]
             failed.pop(agreement, None)
-    return RecordedRounds(ended, failed, time.time())
+    return RecordedRounds(ended, failed, settled, time.time())
 
 
 def consumer_comparison(
@@ -136,10 +144,9 @@ def consumer_comparison(
 
 
 def differing_consumers(
-    config: Config, reader: Reader, now_s: float
+    config: Config, rounds: RecordedRounds, now_s: float
 ) -> dict[str, ConsumerComparison]:
     """Consumer -> its last round, of those whose rows differ and are not in flight."""
-    rounds = recorded_rounds(reader)
     found = {
         one.consumer: consumer_comparison(rounds, one.name, now_s) for one in config.agreements
     }

@@ -9,7 +9,11 @@ from streaming.config.config import Config
 from streaming.core.access.rights import REMEDY
 from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
-from streaming.facts.consumers.compared import ConsumerComparison, differing_consumers
+from streaming.facts.consumers.compared import (
+    ConsumerComparison,
+    differing_consumers,
+    recorded_rounds,
+)
 from streaming.facts.consumers.delayed import DelayedSending
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
 from streaming.facts.consumers.lag import Lag, lags
@@ -19,6 +23,7 @@ from streaming.facts.consumers.unsettled import Unsettled, unread_records, unset
 from streaming.facts.freshness import as_read, freshness, late_text
 from streaming.facts.names import names_of, serving
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
+from streaming.facts.status.local_writes import LocalTable, local_tables
 from streaming.facts.status.replicas import unreadable_replicas
 from streaming.facts.status.schemas import schema_differences, unreplicated_columns
 
@@ -58,9 +63,10 @@ class HubLevel:
     `stopped`, `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
     `unreplicated`: replica -> columns that stay in its database, which is no lack.
     `schema_differences`: those that matter, which is none either; nor is `other_rows`: consumer ->
-    the last comparison of its rows, as old as it says. `unnamed`: replica -> reason -> its records
-    in quarantine that name no row, so that it may have written what nobody got; `apart`: everything
-    else is level.
+    the last comparison of its rows, as old as it says; nor `local_writes`: the tables with rows
+    that were written at one replica only. `unnamed`: replica -> reason -> its records in quarantine
+    that name no row, so that it may have written what nobody got; `apart`: everything else is
+    level.
     """
 
     level: bool
@@ -82,6 +88,7 @@ class HubLevel:
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
     other_rows: dict[str, ConsumerComparison]
+    local_writes: tuple[LocalTable, ...]
 
     @property
     def lags(self) -> bool:
@@ -127,7 +134,7 @@ def hub_level(
         differing=divergent_rows(config, reader),
         unnamed=unnamed,
     )
-    of_each = lags(config, reader)
+    of_each, rounds = lags(config, reader), recorded_rounds(reader)
     is_level = open_.is_only_unnamed and all(lag.has_all for lag in of_each)
     known = reader.commit.state.agreements if reader.commit else {}
     agreements = tuple(
@@ -153,7 +160,8 @@ def hub_level(
         unnamed=unnamed,
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),
-        other_rows=differing_consumers(config, reader, now_s),
+        other_rows=differing_consumers(config, rounds, now_s),
+        local_writes=local_tables(config, reader, rounds),
     )
 
 

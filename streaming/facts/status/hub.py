@@ -25,6 +25,7 @@ from streaming.facts.status.conflict_counters import (
     conflict_counts,
 )
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
+from streaming.facts.status.local_writes import LocalTable
 from streaming.facts.status.recorded import RecordedFacts, recorded_facts
 from streaming.facts.status.replicas import (
     PendingSummary,
@@ -87,7 +88,8 @@ class HubStatus:
     rows that a replica may hold otherwise than the hub. `unnamed`: replica -> reason -> its records
     in quarantine that name no row, so that it may have written what nobody got. `unreplicated`:
     replica -> the columns that stay in its database, as table.column. `schema_differences`: those
-    that matter, between the schemas that the agents published. `process`: the one that wrote last.
+    that matter, between the schemas that the agents published. `local_writes`: the tables with rows
+    that were written at one replica only. `process`: the one that wrote last.
     `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
     packets -> what to do. `unknown_topics`: changes topics under the prefix that are of no replica,
     and that are not read. `history`: what is kept of it. `counts`: of the last batch; `totals`:
@@ -120,6 +122,7 @@ class HubStatus:
     unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
+    local_writes: tuple[LocalTable, ...]
     conflicts: ConflictSummary
     counters: tuple[ConflictCounters, ...]
     history: KeptHistory
@@ -190,6 +193,7 @@ def hub_status(
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},
         unreplicated=dict(recorded.unreplicated),
         schema_differences=recorded.schema_differences,
+        local_writes=recorded.local_writes,
         conflicts=ConflictSummary(
             sum(conflicts.values()), conflicts, conflict_counts(totals, names)
         ),

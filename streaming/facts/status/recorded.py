@@ -26,6 +26,7 @@ from streaming.facts.consumers.divergent import (
 )
 from streaming.facts.consumers.resync import GivenOrder, resync_orders
 from streaming.facts.names import names_of, serving
+from streaming.facts.status.local_writes import LocalTable, local_tables
 from streaming.facts.status.schemas import schema_differences, unreplicated_columns
 
 
@@ -39,7 +40,8 @@ class RecordedFacts:
     reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
     somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
     when they were read; None: they were not yet. `delays`: behind the commit. `compared`: the last
-    comparisons of each agreement's consumer with the hub. `files`: those of the tables.
+    comparisons of each agreement's consumer with the hub. `local_writes`: the tables with rows that
+    were written at one replica only. `files`: those of the tables.
     """
 
     differed: int | None = None
@@ -57,6 +59,7 @@ class RecordedFacts:
     orders: Mapping[str, GivenOrder] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
     compared: RecordedRounds = field(default_factory=RecordedRounds)
+    local_writes: tuple[LocalTable, ...] = ()
     files: StateFiles | None = None
 
     def is_known_of(self, reader: Reader) -> bool:
@@ -76,7 +79,7 @@ def recorded_facts(
     most, served = config.limits.open_transactions, serving(config, reader)
     named = reader.quarantine_counts(named=True)
     documents = (row["document"] for row in reader.configs() if row["document"])
-    opened = reader.open_changes()
+    opened, rounds = reader.open_changes(), recorded_rounds(reader)
     return RecordedFacts(
         differed=times_differed(reader),
         quarantine=reader.quarantine_counts(),
@@ -92,7 +95,8 @@ def recorded_facts(
         epochs=unacknowledged(config, reader) if epochs is None else epochs,
         orders=resync_orders(reader),
         delays=delays_in_table(config, reader, opened) if delays is None else delays,
-        compared=recorded_rounds(reader),
+        compared=rounds,
+        local_writes=local_tables(config, reader, rounds),
         files=state_files(reader),
     )
 

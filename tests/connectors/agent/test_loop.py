@@ -24,12 +24,14 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.csn import CsnParts, Generator, format_csn, time_of
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.local_writes import TableWrites
 from streaming.core.records.record import (
     Applied,
     Commit,
     Goodbye,
     Heartbeat,
     Hello,
+    LocalWrites,
     PublishedSchema,
     Record,
     Snapshot,
@@ -60,6 +62,7 @@ class MemoryStore:
     held: HeldLog | None = None
     abandoned_groups_closed: int = 0
     schema: PublishedSchema | None = None
+    staying: dict[str, TableWrites] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def write(self, record: Record, session: str | None = None) -> None:
@@ -90,6 +93,10 @@ class MemoryStore:
     def kept_rows(self) -> KeptRows:
         """None."""
         return KeptRows()
+
+    def local_writes(self) -> dict[str, TableWrites]:
+        """What a test has set."""
+        return self.staying
 
     def held_log(self) -> HeldLog | None:
         """What a test has set."""
@@ -485,3 +492,25 @@ def test_a_schema_is_published_behind_the_hello_and_once(
     kinds = [type(wire.decode(value)[1]) for value in topics.changes]
     assert kinds[kinds.index(PublishedSchema) - 1] is Hello
     assert kinds.count(PublishedSchema) == 1
+
+
+def test_writes_that_stay_are_told_when_they_grow_and_in_each_session(
+    agent: Agent, store: MemoryStore, topics: MemoryTopics
+) -> None:
+    """A hub that was restored may lack what was told to the one before."""
+    told = []
+    agent.start()
+    for rows in (0, 2, 2, 5):
+        store.staying = {"t": TableWrites(rows, 7)} if rows else {}
+        agent.schema_checked_s = 0
+        agent.run_once()
+    agent.start()
+    agent.schema_checked_s = 0
+    agent.run_once()
+
+    for value in topics.changes:
+        session, record = wire.decode(value)
+        if isinstance(record, LocalWrites):
+            told.append((session == agent.session, record.tables))
+    texts = [f'{{"t":{{"rows":{rows},"last_ms":7}}}}' for rows in (2, 5, 5)]
+    assert told == [(False, texts[0]), (False, texts[1]), (True, texts[2])]

@@ -42,6 +42,9 @@ class DatabaseUnderTest(Protocol):
     def write_together(self, *statements: str) -> None:
         """Run statements of a client in one transaction."""
 
+    def write_here(self, *statements: str) -> None:
+        """Run statements of a client in one transaction, whose writes stay in the database."""
+
     def roll_back(self, statement: str) -> None:
         """Run a statement of a client in a transaction that is rolled back."""
 
@@ -94,6 +97,17 @@ class SqliteFile:
         with self._client() as client, transaction(client):
             for statement in statements:
                 client.execute(statement)
+
+    def write_here(self, *statements: str) -> None:
+        """Run statements of a client in one transaction, whose writes stay in the database."""
+        with self._client() as client:
+            client.execute("PRAGMA foreign_keys = ON")
+            client.execute("BEGIN IMMEDIATE")
+            client.execute("INSERT INTO _slackwater_local (op) VALUES ('begin')")
+            for statement in statements:
+                client.execute(statement)
+            client.execute("INSERT INTO _slackwater_local (op) VALUES ('end')")
+            client.execute("COMMIT")
 
     def roll_back(self, statement: str) -> None:
         """Run a statement of a client in a transaction that is rolled back."""

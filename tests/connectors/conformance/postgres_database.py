@@ -9,7 +9,7 @@ import psycopg
 from connectors.agent.attaching import ReplicaPlace
 from connectors.agent.contract import ReplicaStore, StoreBusyError
 from connectors.postgres.install.attach import attach
-from connectors.postgres.names import server_name
+from connectors.postgres.names import local_origin, server_name
 from connectors.postgres.store import PostgresStore
 from tests.connectors.conformance.database_under_test import ITEMS, RID, Row
 
@@ -61,7 +61,12 @@ class PostgresDatabase:
                             " WHERE slot_name = %s",
                             (name,),
                         )
-                        session.execute("SELECT pg_replication_origin_drop(%s)", (name,))
+                        for origin in (name, local_origin(name)):
+                            session.execute(
+                                "SELECT pg_replication_origin_drop(roname)"
+                                " FROM pg_replication_origin WHERE roname = %s",
+                                (origin,),
+                            )
                         break
                     except psycopg.errors.ObjectInUse:
                         session.execute("SELECT pg_sleep(0.02)")
@@ -75,6 +80,14 @@ class PostgresDatabase:
     def write_together(self, *statements: str) -> None:
         """Run statements of a client in one transaction."""
         with psycopg.connect(self.dsn) as client:
+            for statement in statements:
+                client.execute(statement.encode())
+
+    def write_here(self, *statements: str) -> None:
+        """Run statements of a client in one transaction, whose writes stay in the database."""
+        with psycopg.connect(self.dsn) as client:
+            name = local_origin(server_name(client.info.dbname, REPLICA))
+            client.execute("SELECT pg_replication_origin_session_setup(%s)", (name,))
             for statement in statements:
                 client.execute(statement.encode())
 

@@ -1,6 +1,7 @@
 """What clients write is journalled: in commit order, whole, once, with the facts that it needs."""
 
 import json
+import time
 from dataclasses import replace
 
 from connectors.agent.own_topic import OwnTopic
@@ -65,6 +66,58 @@ def test_what_the_agent_applies_is_not_captured(database: DatabaseUnderTest) -> 
     apply(store, item(1, "a"))
 
     assert changes(store) == []
+
+
+def test_what_is_to_stay_here_is_counted_and_not_captured(database: DatabaseUnderTest) -> None:
+    """Somebody mends one replica; what is written before and behind it goes on as ever."""
+    store = in_session(database.store())
+    database.write(INSERT)
+    database.write_here(
+        "UPDATE items SET name = 'here'",
+        "INSERT INTO items (id) VALUES (2), (3)",
+        "DELETE FROM items WHERE id = 3",
+    )
+    database.write("INSERT INTO items (id) VALUES (4)")
+    captured = [one.key for one in changes(store)]
+    store.mark_published(store.unpublished(10**6, 10**9)[-1])
+
+    assert captured == ['{"id":"1"}', '{"id":"4"}']
+    assert database.rows() == [(1, "here", "1.50"), (2, None, None), (4, None, None)]
+    found = store.local_writes()
+    assert {name: one.rows for name, one in found.items()} == {"items": 4}
+    assert abs(found["items"].last_ms / 1000 - time.time()) < 60
+    assert database.store().local_writes() == found
+
+
+def test_what_stays_here_is_counted_once_and_at_once(database: DatabaseUnderTest) -> None:
+    """Where nothing else is written, and where an agent ends before it has published."""
+    store = in_session(database.store())
+    database.write_here(INSERT)
+    assert journalled(store) == []
+    alone = store.local_writes()
+    database.write("INSERT INTO items (id) VALUES (2)")
+    database.write_here("UPDATE items SET name = 'x' WHERE id = 1")
+    assert len(journalled(store)) == 1
+
+    again = in_session(database.store(), "s2")
+    again.mark_published(again.unpublished(10**6, 10**9)[-1])
+    assert journalled(again) == []
+
+    assert alone["items"].rows == 1
+    found = again.local_writes()
+    assert found["items"].rows == 2
+    assert database.store().local_writes() == found
+
+
+def test_the_next_write_of_a_row_carries_what_was_written_here(database: DatabaseUnderTest) -> None:
+    """A change has the whole row, so whoever wants a row to stay apart must write it here only."""
+    store = in_session(database.store())
+    database.write(INSERT)
+    database.write_here("UPDATE items SET name = 'here'")
+    database.write("UPDATE items SET price = '2'")
+
+    _, last = changes(store)
+    assert json.loads(last.after or "") == {"id": "1", "name": "here", "price": "2"}
 
 
 def test_a_truncate_is_one_change(database: DatabaseUnderTest) -> None:

@@ -15,7 +15,7 @@ from connectors.postgres.install.attachment import attached
 from connectors.postgres.install.detach import check_published, detach, detach_steps, what_is_left
 from connectors.postgres.install.steps import attach_steps
 from connectors.postgres.install.system import read_capture
-from connectors.postgres.names import server_name
+from connectors.postgres.names import local_origin, server_name
 from connectors.postgres.run import open_store
 from connectors.postgres.schema.catalog import read_table
 from connectors.postgres.sql import Session
@@ -62,22 +62,22 @@ def test_attach_and_detach_leave_the_database_as_it_was(session: Session) -> Non
     during, name = identities(session), attached(session).server_name
     removed = detach(session, "b")
 
-    assert len(done) == 5
+    assert len(done) == 6
     assert before == {"items": "i", PLAIN.name: "d"}
     assert set(during.values()) == {"f"}
     assert name == server_name(session.info.dbname, "b")
     assert removed[0] == f"replication slot {name}"
-    assert (len(removed), identities(session)) == (6, before)
+    assert (len(removed), identities(session)) == (7, before)
     assert what_is_left(session, name) == []
 
 
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", range(7))
 def test_who_was_interrupted_goes_on(session: Session, steps: int) -> None:
     """Behind each step; a slot from which nothing was read is made again."""
     statements = [
         one for step in attach_steps(session, B, [ITEMS, PLAIN]) for one in step.statements
     ]
-    for one in statements[: steps * len(statements) // 6]:
+    for one in statements[: steps * len(statements) // 7]:
         session.execute(one.encode())
 
     attach(session, B, [ITEMS, PLAIN])
@@ -117,13 +117,18 @@ def test_another_replica_is_not_attached_on_top(session: Session) -> None:
 
 
 def test_what_is_not_published_is_not_thrown_away(session: Session) -> None:
-    """Nobody else has it; an apply of the agent's own is no such change."""
+    """Nobody else has it; an apply of the agent's own, and what is to stay here, is none."""
     attach(session, B, [ITEMS, PLAIN], rows_are_shared=True)
     check_published(session)
     session.execute(
         "SELECT pg_replication_origin_session_setup(%s)", (attached(session).server_name,)
     )
     session.execute("INSERT INTO items VALUES (2, 'of the hub')")
+    session.execute("SELECT pg_replication_origin_session_reset()")
+    check_published(session)
+    local = local_origin(attached(session).server_name)
+    session.execute("SELECT pg_replication_origin_session_setup(%s)", (local,))
+    session.execute("UPDATE items SET name = 'here' WHERE id = 2")
     session.execute("SELECT pg_replication_origin_session_reset()")
     check_published(session)
     session.execute("INSERT INTO items VALUES (3, 'x'), (4, 'y')")
@@ -139,7 +144,7 @@ def test_a_detach_finds_slot_and_origin_by_name_alone(session: Session) -> None:
 
     found = [step.what.rpartition(" ")[0] for step in detach_steps(session, "b")]
 
-    assert found == ["replication slot", "publication", "replication origin"]
+    assert found == ["replication slot", "publication", *["replication origin"] * 2]
 
 
 def test_a_right_that_is_missing_names_what_to_run(session: Session, emptied_dsn: str) -> None:
@@ -222,7 +227,7 @@ def test_a_slot_waits_longer_than_a_lock(
         done = attach(session, B, [ITEMS])
         ended.join()
 
-    assert len(done) == 5
+    assert len(done) == 6
     assert "up to 60 s" in caplog.text
     assert writer in caplog.text
 

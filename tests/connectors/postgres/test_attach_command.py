@@ -110,12 +110,12 @@ def test_a_database_is_attached_checked_and_detached(
     assert "CREATE PUBLICATION slackwater" in planned.out
     assert "-- ALTER SEQUENCE t_id_seq INCREMENT BY 2 START WITH 2;" in planned.out
     assert "max_slot_wal_keep_size" in planned.out
-    assert len(done.facts["done"]) == 5
+    assert len(done.facts["done"]) == 6
     assert "ok: attached as replica b" in after.out
     assert "table t: its agent publishes the rows" in after.out
     assert (again.code, again.out.splitlines()[-1]) == (0, "b is attached: start its agent")
     assert (other.code, "attached as replica b, not as a" in other.err) == (1, True)
-    assert gone.out.splitlines()[-1] == "b: 5 objects removed, and nothing is left"
+    assert gone.out.splitlines()[-1] == "b: 6 objects removed, and nothing is left"
     assert "holds nothing of an agent" in nothing.out
 
 

@@ -44,6 +44,11 @@ def applied(end: int, epoch: int) -> LogTransaction:
     return LogTransaction(end - 1, end, 0, Whose.OWN, messages=(message,))
 
 
+def staying(end: int, rows: dict[int, int]) -> LogTransaction:
+    """One of which so many rows of these tables stay in the database."""
+    return LogTransaction(end - 1, end, 5, Whose.STAYS, staying=rows)
+
+
 def in_parts(of: LogTransaction, data: st.DataObject) -> list[LogTransaction]:
     """The same transaction as it may be handed over."""
     parts, rest = list[LogTransaction](), of.writes
@@ -112,6 +117,23 @@ def test_an_idle_log_is_forgotten_up_to_what_is_decoded() -> None:
 
     assert (made.pass_idle(500).lsn, made.checkpoint.state.epoch) == (500, 2)
     assert made.pass_idle(400).lsn == 500
+
+
+def test_rows_that_stay_are_passed_with_the_checkpoint_behind_them() -> None:
+    """Stored with it, they count once, however often the log is read."""
+    made = journal(transaction(101, 1), staying(102, {5: 2}), transaction(103, 1))
+    first, second = made.first(*ALL)
+    assert (made.holds_staying(), made.passed_staying) == (True, {})
+
+    made.mark_published(first)
+    assert (made.checkpoint.lsn, made.passed_staying) == (101, {})
+    made.mark_published(second)
+    assert made.passed_staying == {5: 2}
+    made.add(staying(104, {5: 1, 6: 1}))
+    assert made.pass_idle(104).lsn == 104
+    assert made.passed_staying == {5: 3, 6: 1}
+    made.passed_staying.clear()
+    assert not made.holds_staying()
 
 
 def test_an_entry_that_was_not_read_is_never_published() -> None:

@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from connectors.agent.contract import ReplicaStore
 from connectors.postgres.log import held
 from connectors.postgres.log.lsn import parse_lsn
+from connectors.postgres.names import local_origin
 from connectors.postgres.store import PostgresStore
 from streaming.core.model.change import Change
 from streaming.core.model.errors import StateError
@@ -179,10 +180,13 @@ def test_a_copy_of_the_database_has_a_slot_of_its_own(
     assert [one.key for one in journalled(attached.store()) if isinstance(one, Change)] == []
     name = copy.opened.name
     with psycopg.connect(attached.dsn, dbname=f"{database}_copy", autocommit=True) as server:
-        for query in ("pg_drop_replication_slot", "pg_replication_origin_drop"):
+        for drop in (
+            f"pg_drop_replication_slot('{name}')",
+            *(f"pg_replication_origin_drop('{one}')" for one in (name, local_origin(name))),
+        ):
             for _ in range(100):
                 with suppress(psycopg.errors.ObjectInUse):
-                    server.execute(f"SELECT {query}('{name}')".encode())
+                    server.execute(f"SELECT {drop}".encode())
                     break
                 time.sleep(0.05)
 

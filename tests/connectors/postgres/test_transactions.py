@@ -183,6 +183,31 @@ def test_a_large_transaction_comes_in_parts(site: Site) -> None:
     assert large[0].lsn < large[-1].end_lsn <= small.lsn
 
 
+@pytest.mark.postgres15
+def test_rows_that_stay_are_counted_by_table(site: Site) -> None:
+    """None of them is told; a truncate counts as one of each of its tables."""
+    tables = "SELECT relname, oid::int FROM pg_class WHERE relkind = 'r'"
+    oids: dict[str, int] = dict(site.client.execute(tables).fetchall())
+    site.write(
+        "INSERT INTO item SELECT generate_series(1, 5)",
+        "UPDATE item SET name = 'x' WHERE id < 3",
+        "DELETE FROM item WHERE id = 5",
+        "INSERT INTO keyed VALUES (1)",
+        "TRUNCATE keyed, part",
+        origin=USERS,
+    )
+    site.write("INSERT INTO keyed VALUES (2)")
+    assembler = Assembler(site.name + OWN, site.name + USERS, part_writes=2)
+
+    read = [assembler.add(data) for data in read_log(site.client, f"{site.name}_log")]
+
+    stays, local = (one for one in read if one is not None)
+    counts = {"item": 8, "keyed": 2, "part": 1}
+    assert (stays.whose, stays.writes) == (Whose.STAYS, ())
+    assert stays.staying == {oids[name]: count for name, count in counts.items()}
+    assert (local.whose, len(local.writes), local.staying) == (Whose.LOCAL, 1, {})
+
+
 @pytest.mark.parametrize("kinds", ["C", "BI", "BRI"])
 def test_messages_out_of_order_are_an_error(kinds: str) -> None:
     """A transaction without its begin would be told without what stood before."""

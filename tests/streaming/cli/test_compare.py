@@ -13,11 +13,13 @@ from checkpoints.commit.last_poll import LastPoll, write_poll
 from checkpoints.commit.lock import FILE, only_hub
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
+from connectors import wire
 from connectors.sqlite.install.install import install
 from streaming.compare.rounds import AGAIN_S
 from streaming.config.sources.load import load
 from streaming.core.model.command import parse_row_repair
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.records.record import LocalWrites
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -302,6 +304,25 @@ def test_rounds_are_shown_by_status(
     found = {one["name"]: one["comparison"] for one in facts["agreements"]}
     assert (found["to-a"]["rows"], found["to-a"]["differing"]) == (2, 1)
     assert found["to-b"] is None
+
+
+def test_a_round_settles_local_writes_of_tables_without_a_difference(
+    slackwater: Slackwater, state: WrittenState, tmp_path: Path
+) -> None:
+    """Of one with a difference they are named until somebody has set that right."""
+    hub_row(state, 1, 1, '{"id":"1","balance":"1"}')
+    writes = LocalWrites('{"t":{"rows":1,"last_ms":5}}')
+    event = {"batch": 1, "rid": 1, "offset": 1, "kind": "local_writes", "outcome": "taken"}
+    state.append(TableName.EVENTS, event | {"value": wire.encode("s", writes).decode()})
+    edited, equal = (database(tmp_path, f"a{at}", 1, [(1, at)]) for at in ("2", "1"))
+    rounds = ("compare", "--continuous", "--settle", "0", "--rounds", "1", "--database")
+
+    left = list[int]()
+    for path in (edited, equal):
+        slackwater(*rounds, f"a={path}")
+        left.append(len(slackwater("local", "list", "--json").facts))
+
+    assert left == [1, 0]
 
 
 def test_a_round_that_fails_is_a_problem_until_one_ends_well(

@@ -31,6 +31,7 @@ from tests.checkpoints.written_state import WrittenState, agreement, change_row,
 from tests.harness.builders import csn
 from tests.harness.topics import TopicEnds
 from tests.streaming.cli.conftest import Slackwater
+from tests.streaming.cli.test_local import told_locally
 
 KNOWN = ruv(r1=2, r2=2)
 IN_SYNC = agreement("to-b", 2, 3, KNOWN)
@@ -712,6 +713,27 @@ def test_level_names_who_was_found_with_other_rows(
     is_named = differing > 0 and behind_s is None
     assert [one["differing"] for one in other_rows.values()] == [3] * is_named
     assert ("warning: a has other rows than the hub: compared" in answer.out) == is_named
+
+
+def test_local_writes_are_named_and_level_says_yes(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """What was written everywhere else is everywhere; the last word of an agent counts."""
+    told_locally(state, 1, t=(2, 1_700_000_000_000))
+    told_locally(state, 5, t=(3, 1_700_000_000_000), u=(1, 2**63 - 1))
+    commit_level(state)
+
+    answer, status = slackwater("level"), slackwater("status")
+
+    assert (answer.code, status.code) == (0, 0)
+    for out in (answer.out, status.out):
+        said = " ".join(out.split())
+        assert "local writes at a: table t, 3 rows, last at 2023-11-14 22:13:20 UTC" in said
+        assert "last at 9999-12-31" in said
+    assert slackwater("level", "--json").facts["local_writes"] == [
+        {"replica": "a", "table": "t", "rows": 3, "last_at": "2023-11-14T22:13:20Z"},
+        {"replica": "a", "table": "u", "rows": 1, "last_at": "9999-12-31T23:59:59Z"},
+    ]
 
 
 def refused(rid: int, **others: object) -> dict[str, object]:
