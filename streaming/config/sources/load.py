@@ -18,6 +18,7 @@ from streaming.config.packet_folders import from_folder
 from streaming.config.parts import problems
 from streaming.config.sections import HttpConfig
 from streaming.config.sources.secret_files import secret_files
+from streaming.config.text_numbers import text_numbers
 from streaming.core.access.port_access import FILES
 from streaming.core.access.root import BucketRoot, StateRoot, is_address
 from streaming.core.access.secret_names import without_login
@@ -42,16 +43,23 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
     if not needs_kafka:
         data.setdefault("kafka", NO_KAFKA)
     variables = [*_ours(os.environ), *_ours(secret_files())]
+    texts = [*text_numbers(Config, data)]
     try:
         config = _with_environment(data) if variables else Config(**data)
     except ValidationError as error:
         lines = explain(error, variables)
         if not _names_parts(variables):  # the file is what was validated
             lines = list(dict.fromkeys([*lines, *problems(data)]))
-        raise ConfigError("\n".join(f"{path}: {line}" for line in lines)) from None
+        raise _unusable(path, [*texts, *lines]) from None
+    if texts:
+        raise _unusable(path, texts)
     config = _compared(from_folder(config, path.resolve().parent), path.resolve().parent)
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub, "http": _from_folder(config.http, path)})
+
+
+def _unusable(path: Path, lines: Iterable[str]) -> ConfigError:
+    return ConfigError("\n".join(f"{path}: {line}" for line in lines))
 
 
 def options_in(path: Path) -> tuple[dict[str, str], dict[str, str]]:
