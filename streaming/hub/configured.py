@@ -1,5 +1,6 @@
 """What a batch needs of the configuration file, in the words of the core and of the hub."""
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from streaming.config.config import Config
@@ -7,7 +8,7 @@ from streaming.config.functions import loaded
 from streaming.config.history import ConfigHistory
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
-from streaming.core.state.topology import Topology
+from streaming.core.state.topology import Subscription, Topology
 from streaming.hub.batch.settings import BatchSettings
 from streaming.hub.purging import RetentionTimes
 from streaming.hub.upkeep import MaterializeEvery
@@ -32,6 +33,27 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
         skew_s=config.limits.skew_s,
         max_away_ms=config.retention.max_away_ms,
     )
+
+
+def topology_before(
+    topology: Topology, agreements: Collection[str], documents: Callable[[], Iterable[str]]
+) -> Topology:
+    """The topology with those of these agreements that it lacks, as each was configured last.
+
+    To compare a later topology with: an agreement that comes back goes on where it was, so what it
+    sends besides has to be sent whole. `documents`: the configurations so far, the oldest first.
+    """
+    if topology.subscriptions.keys() >= {*agreements}:
+        return topology
+    found = dict[str, Subscription]()
+    for text in documents():
+        config = Config.from_document(text)
+        found |= {one.name: config.subscription(one) for one in config.agreements}
+    known = {
+        name: replace(one, tables=one.tables & topology.tables.keys())
+        for name, one in found.items()
+    }
+    return replace(topology, subscriptions={**known, **topology.subscriptions})
 
 
 def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:

@@ -13,6 +13,7 @@ from checkpoints.config import (
     plan_with_commands,
     settings_document,
     store_configuration,
+    stored_versions,
 )
 from checkpoints.store import StateStore
 from connectors.kafka.looking import last_updates
@@ -25,6 +26,7 @@ from streaming.core.model.errors import SourceError, StateError
 from streaming.core.state.hub_state import FIRST_GENERATION, HubState
 from streaming.core.state.membership import LastTopology, adopted, retired_of, sending_only
 from streaming.core.state.restored import is_behind, is_restored, raised, restored_text
+from streaming.core.state.topology import Topology
 from streaming.core.text.wording import as_count
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.lost_input import Read
@@ -32,7 +34,7 @@ from streaming.hub.batch.pipeline import process
 from streaming.hub.batch.publishing import publish
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source
-from streaming.hub.configured import settings_of, topology_of, with_retired
+from streaming.hub.configured import settings_of, topology_before, topology_of, with_retired
 from streaming.hub.standby.window import StandbyWindow
 from streaming.hub.topics.found_topics import FoundTopics
 
@@ -188,6 +190,16 @@ class Opening:
         document = settings_document(store, version) if version else None
         return Config.from_document(document) if document else self.config
 
+    def _topology_before(self, store: StateStore, last: Checkpoint) -> Topology:
+        """The topology of the last commit, and every agreement that was there before it."""
+        version = last.config_version
+        old = topology_of(self._config_of(store, version), judges=False)
+        return topology_before(
+            old,
+            last.state.agreements,
+            lambda: [one.document for one in stored_versions(store.root) if one.version <= version],
+        )
+
     def _adopt(
         self, hub: Hub, settings: BatchSettings, first: Mapping[str, int], version: int
     ) -> None:
@@ -197,8 +209,7 @@ class Opening:
         """
         last = hub.ledger.last
         sending, rids = self.settings.topology.subscriptions, settings.topics.values()
-        old = topology_of(self._config_of(hub.ledger.store, last.config_version), judges=False)
-        before = LastTopology(old, last.at_ms)
+        before = LastTopology(self._topology_before(hub.ledger.store, last), last.at_ms)
         state = adopted(last.state, settings.topology, rids, sending, before)
         is_other = state.agreements.keys() != last.state.agreements.keys()
         is_other |= retired_of(state) != retired_of(last.state) or version != last.config_version

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from checkpoints.config import settings_document
+from checkpoints.config import settings_document, stored_versions
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.config.config import Config
@@ -52,6 +52,10 @@ class ConfigsThen:
         rows = self.store.read(TableName.CONFIG, ds.field("kind") == "config", ["number"])
         return min(rows["number"].to_pylist(), default=0)
 
+    def documents(self, upto: int) -> list[str]:
+        """The versions up to this one as JSON, the oldest first."""
+        return [one.document for one in stored_versions(self.store.root) if one.version <= upto]
+
     def _read(self, version: int) -> ConfigThen:
         document = settings_document(self.store, version)
         if document is None:
@@ -60,8 +64,7 @@ class ConfigsThen:
                 " hub decided: the state is not complete"
             )
         config = self.what_if.config(Config.from_document(document))
-        earlier = [settings_document(self.store, number) for number in range(1, version + 1)]
-        history = config_history([text for text in earlier if text is not None])
+        history = config_history(self.documents(version))
         settings = with_retired(config, settings_of(config), history)
         topology = replace(settings.topology, order=self.what_if.order)
         return ConfigThen(config, replace(settings, topology=topology, publishes=False))

@@ -4,7 +4,7 @@ Rows are looked up in the record. That is right as long as the record holds the 
 it; `differing` holds every row of which it does not.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from streaming.core.state.restored import SentPosition, raised
 from streaming.hub.batch.hub import Hub, resume
 from streaming.hub.batch.publishing import DecidedBatch
 from streaming.hub.batch.settings import Effects
+from streaming.hub.configured import topology_before
 from streaming.replay.configured import ConfigThen
 from streaming.replay.pages import RecordedPages
 
@@ -61,18 +62,21 @@ class PastHub(Hub):
         found = self.standing.with_images(keys)
         return {key: found.get(key, UNKNOWN_ROW) for key in keys}
 
-    def start_with(self, config: ConfigThen, position: SentPosition) -> None:
+    def start_with(
+        self, config: ConfigThen, position: SentPosition, documents: Callable[[], Iterable[str]]
+    ) -> None:
         """Go on as a process that starts with this configuration does.
 
-        `position`: from which it planned its first batch. One of a higher generation is that of a
-        hub whose state was restored.
+        `documents`: the configurations so far, the oldest first. `position`: from which it planned
+        its first batch. One of a higher generation is that of a hub whose state was restored.
         """
         state, settings = self.state, config.settings
         if position.generation > state.generation:
             sent = SentPosition(position.generation - 1, position.hub_epoch - 2)
             state = raised(state, [sent])
         state = state.without_ranges().waiting_anew()
-        before = LastTopology(self.settings.topology, self.ledger.last.at_ms)
+        old = topology_before(self.settings.topology, state.agreements, documents)
+        before = LastTopology(old, self.ledger.last.at_ms)
         self.settings, self.outlets = settings, _effects(config)
         rids = settings.topics.values()
         self.state = adopted(state, settings.topology, rids, before=before)

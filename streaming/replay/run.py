@@ -11,6 +11,7 @@ Per batch:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -98,7 +99,7 @@ class Replay:
         config = self.configs.at(version)
         if (version, process) != (self.version, self.process):
             position = SentPosition(rows.plan["generation"], rows.plan["hub_epoch"])
-            self.hub.start_with(config, position)
+            self.hub.start_with(config, position, partial(self.configs.documents, self.version))
             self.version, self.process = version, process
         return config
 
