@@ -220,6 +220,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "purge_batch": state.purge_batch,
         "away_since": [(name, time_of(ms)) for name, ms in sorted(state.away_since.items())],
         "held_back": held_back_rows(state.held_back),
+        "paused_tables": [(n, sorted(tables)) for n, tables in state.paused_tables.items()],
     }
 
 
@@ -247,6 +248,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         purge_batch=row["purge_batch"] or 0,
         away_since={name: ms_of(at) for name, at in row["away_since"] or ()},
         held_back=held_back_of(row["held_back"] or ()),
+        paused_tables={name: frozenset(t) for name, t in row["paused_tables"] or ()},
     )
     return Checkpoint(
         state,

@@ -63,6 +63,11 @@ BOARD = Board(
                     f"max(slackwater_agreement_delayed_epochs{_OF})",
                 ),
                 stat(
+                    "Paused tables",
+                    "Tables of which an operator has it sent nothing.",
+                    f"max(slackwater_agreement_paused_tables{_OF})",
+                ),
+                stat(
                     "Kept for",
                     "For how long what it lacks is kept for it while it is away; Inf: it is heard.",
                     f"min(slackwater_agreement_hold_left_seconds{_OF})",

@@ -1,7 +1,7 @@
 """What needs a person, the gravest first, each with what to do; and states that facts support."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_stale(found),
         *_stopped(configured),
         *_stopped_alone(found),
+        *_paused_tables(found),
         *_unreadable(configured),
         *(Problem(what, why) for what, why in found.packets.items()),
         *_paused(configured),
@@ -114,6 +115,22 @@ def _stopped_alone(found: HubStatus) -> Iterator[Problem]:
         if one.remedy is not None and not (reads_along and _is_elsewhere(one)):
             yield Problem(
                 f"{one.consumer} is sent nothing: agreement {one.name} is {one.state}", one.remedy
+            )
+
+
+def paused_remedy(agreement: str, tables: Sequence[str]) -> str:
+    """Say how tables are sent again that an operator paused."""
+    named = " ".join(f"--table {table}" for table in tables)
+    return f"an operator paused it: `slackwater resume {agreement} {named}` brings it whole"
+
+
+def _paused_tables(found: HubStatus) -> Iterator[Problem]:
+    for one in found.agreements:
+        if one.paused:
+            yield Problem(
+                f"{one.consumer} is sent nothing of {', '.join(one.paused)}: paused in agreement"
+                f" {one.name}",
+                paused_remedy(one.name, one.paused),
             )
 
 

@@ -101,6 +101,13 @@ DELAYED_EPOCHS = Metric(
     _OF,
 )
 
+PAUSED_TABLES = Metric(
+    "slackwater_agreement_paused_tables",
+    "Tables of the agreement of which an operator has its consumer sent nothing.",
+    "slackwater_agreement_paused_tables > 0",
+    _OF,
+)
+
 HOLD_LEFT = Metric(
     "slackwater_agreement_hold_left_seconds",
     "In how long what a consumer lacks that is away is kept no longer, so that it gets a full copy;"
@@ -133,7 +140,7 @@ AGREEMENTS = (
     *(AGREEMENT_STATE, AGREEMENT_LEVEL, LAG_SECONDS, LAG_EPOCHS, LAG_CHANGES),
     *(TIME_TO_LEVEL, ACKED, ORIGIN_LAG_SECONDS, ORIGIN_LAG_CHANGES),
     *(ORIGIN_COMPLETE_TO, ORIGIN_DELAY_WORST, RESYNC_ROWS, RESYNC_TABLES, RESYNC_RATIO),
-    *(DELAYED_EPOCHS, HOLD_LEFT),
+    *(DELAYED_EPOCHS, PAUSED_TABLES, HOLD_LEFT),
     *(COMPARED_ROWS, COMPARED_DIFFERING, COMPARED_AT),
 )
 """All of them."""

@@ -125,6 +125,7 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
     acked_ms = state_of(found.checkpoint.state, one.name).acked_ms
     yield from _known(a.ACKED, of, acked_ms / 1_000 or None)
     yield a.DELAYED_EPOCHS, of, one.delayed.hub_epochs if one.delayed else 0
+    yield a.PAUSED_TABLES, of, len(one.paused)
     yield a.HOLD_LEFT, of, math.inf if one.hold_left_s is None else one.hold_left_s
     for origin in one.origins:
         yield a.ORIGIN_LAG_SECONDS, (*of, origin.origin), origin.lag_s

@@ -14,6 +14,7 @@ from streaming.core.model.command import (
     parse_resync_order,
     parse_row_order,
     parse_row_repair,
+    parse_tables_order,
 )
 from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
@@ -52,7 +53,8 @@ def carry_out(
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts, `repair` and `prefer` on rows that were compared.
     4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
-       brings a consumer what it lacks, `pause` sends it nothing more, `resume --now` lets go what
+       brings a consumer what it lacks, `pause` sends it nothing more, or nothing of some tables,
+       `resume --now` lets go what
        its delay holds back, `chepoch` sets from where it is sent to, `export` makes a packet of
        what it was not sent.
     5. `undo` writes rows back as they stood, by the tables as the last batch left them.
@@ -78,6 +80,10 @@ def carry_out(
                 orders.recover(intake, int(command.argument or 0))
             case CommandName.RESUME:
                 orders.resume(intake, command.argument or "")
+            case CommandName.PAUSE_TABLES:
+                orders.pause_tables(intake, parse_tables_order(command.argument or ""))
+            case CommandName.RESUME_TABLES:
+                orders.resume_tables(intake, parse_tables_order(command.argument or ""))
             case CommandName.SEND_NOW:
                 orders.send_now(intake, command.argument or "")
             case CommandName.RETIRE:

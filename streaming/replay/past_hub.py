@@ -119,6 +119,7 @@ class PastHub(Hub):
             to_send=recorded.state.to_send,
             away_since=recorded.state.away_since,
             held_back=recorded.state.held_back,
+            paused_tables=recorded.state.paused_tables,
         )
         self.ledger.last = replace(recorded, state=self.state)
         store = self.ledger.store

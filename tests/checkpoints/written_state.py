@@ -111,6 +111,7 @@ class WrittenState:
         others: Mapping[str, Ruv] | None = None,
         numbers: Mapping[int, int] | None = None,
         held_back: Mapping[str, HeldBack] | None = None,
+        paused_tables: Mapping[str, frozenset[str]] | None = None,
         **changed: object,
     ) -> None:
         """Write plan and commit of a batch.
@@ -130,6 +131,7 @@ class WrittenState:
             agreements={a.name: a for a in agreements},
             numbers=numbers or {},
             held_back=held_back or {},
+            paused_tables=paused_tables or {},
         )
         checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
         checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]

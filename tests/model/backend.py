@@ -118,6 +118,12 @@ class Backend(Protocol):
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
 
+    def pause_table(self, rid: int, table: str, *, is_paused: bool) -> None:
+        """Append an operator's command to send nothing of a table, or to send it again."""
+
+    def paused_tables(self) -> Mapping[str, Collection[str]]:
+        """Agreement -> the tables of which it sends nothing, or is to."""
+
     def send_now(self, rid: int) -> None:
         """Append an operator's command to let go what the delay of this consumer holds back."""
 

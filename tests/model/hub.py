@@ -33,7 +33,7 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder, UndoOrder, app_of
+from streaming.core.model.command import ResyncOrder, RowOrder, TablesOrder, UndoOrder, app_of
 from streaming.core.model.csn import Generator, rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -144,6 +144,7 @@ class Plan:
     agreements whose topics refused the last batch.
     `writable`: those whose topics had, and may be written again.
     `send_nows`: the agreements of which he lets go what their delay holds back.
+    `of_tables`: the tables that he pauses, or resumes.
     `drops`: the records in quarantine that he drops; `releases`: those that he releases, which are
     checked by `writes`: see `PureHub`. `repairs`: the rows that he has sent again, by rid;
     `preferred`: those of replicas that become changes of the hub. `purge`: what it purges.
@@ -172,6 +173,7 @@ class Plan:
     purge: Purge | None = None
     send_nows: tuple[str, ...] = ()
     undos: tuple[tuple[UndoOrder, int], ...] = ()
+    of_tables: tuple[tuple[bool, TablesOrder], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class PureHub:
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
     `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`,
-    `requested_send_nows`, `requested_undos`: the
+    `requested_send_nows`, `requested_undos`, `requested_tables`: the
     arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
     record that its topic still has. `refusing`: the consumers whose topics refuse what they are
     sent. `writes`: rid -> the tables that this replica may write, if not all.
@@ -231,6 +233,7 @@ class PureHub:
     places: dict[int, list[FeedPlace]] = field(default_factory=lambda: defaultdict(list))
     requested_rows: list[RowOrder] = field(default_factory=list)
     requested_send_nows: list[str] = field(default_factory=list)
+    requested_tables: list[tuple[bool, TablesOrder]] = field(default_factory=list)
     requested_drops: list[Place] = field(default_factory=list)
     requested_releases: list[Release] = field(default_factory=list)
     requested_repairs: list[tuple[int, RowKey]] = field(default_factory=list)
@@ -351,7 +354,8 @@ class PureHub:
             plan = replace(plan, repairs=repairs, preferred=preferred, purge=self._purge(now_ms))
             send_nows, self.requested_send_nows = tuple(self.requested_send_nows), []
             undos, self.requested_undos = tuple(self.requested_undos), []
-            plan = replace(plan, send_nows=send_nows, undos=undos)
+            of_tables, self.requested_tables = tuple(self.requested_tables), []
+            plan = replace(plan, send_nows=send_nows, undos=undos, of_tables=of_tables)
             self.run(replace(plan, writes=dict(self.writes)))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
@@ -409,7 +413,7 @@ class PureHub:
         resync = agreement.resync
         assert resync is not None
         assert resync.end is not None
-        subscription = self.topology.subscriptions[agreement.name]
+        subscription = self.sending.subscriptions[agreement.name]
         tables, filters = subscription.tables, subscription.rows
         floors = self.state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end
@@ -423,7 +427,7 @@ class PureHub:
             return resync.accounting
         held_covers = resync.held.covers if resync else 0
         return marked(
-            self.topology.subscriptions[agreement.name].tables,
+            self.sending.subscriptions[agreement.name].tables,
             Counter(table for table, _ in lacking),
             Counter(table for (table, _), row in self.table.items() if row.exists),
             scanned(agreement.scans, self.state.truncations, held_covers),
@@ -478,6 +482,22 @@ class PureHub:
     def pause(self, rid: int) -> None:
         """Append an operator's command to send this consumer nothing more."""
         self.requested_pauses.append(self.topology.agreement_of(rid) or "")
+
+    @property
+    def sending(self) -> Topology:
+        """What the agreements send, without the tables that are paused."""
+        return self.topology.without(self.state.paused_tables)
+
+    def pause_table(self, rid: int, table: str, *, is_paused: bool) -> None:
+        """Append an operator's command to send nothing of a table, or to send it again."""
+        order = TablesOrder(self.topology.agreement_of(rid) or "", frozenset({table}))
+        self.requested_tables.append((is_paused, order))
+
+    def paused_tables(self) -> Mapping[str, Collection[str]]:
+        """Agreement -> the tables of which it sends nothing, or is to."""
+        asked = {(o.agreement, t) for is_paused, o in self.requested_tables for t in o.tables}
+        known = {(name, t) for name, tables in self.state.paused_tables.items() for t in tables}
+        return {n: {t for name, t in asked | known if name == n} for n, _ in asked | known}
 
     def send_now(self, rid: int) -> None:
         """Append an operator's command to let go what the delay of a consumer holds back."""
@@ -541,7 +561,7 @@ class PureHub:
 
     def wants_batch(self, now_ms: int) -> bool:
         """Return whether there is something to send without input."""
-        if due(self.state.refusals, self.topology, now_ms):
+        if due(self.state.refusals, self.sending, now_ms):
             return True
         if any(one.begins_resync for one in self.state.agreements.values()):
             return True
@@ -712,6 +732,7 @@ class PureHub:
             plan.purge,
             plan.send_nows,
             self._undone(plan),
+            plan.of_tables,
         )
 
     def _undone(self, plan: Plan) -> list[tuple[Arrived, ...]]:
@@ -877,7 +898,7 @@ class PureHub:
 
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
-        subscription = self.topology.subscriptions[agreement.name]
+        subscription = self.sending.subscriptions[agreement.name]
         tables, filters = subscription.tables, subscription.rows
         floors = self.state.replicas[agreement.consumer].floors
         epochs = {
@@ -1071,7 +1092,7 @@ class PureHub:
         )
 
     def _sees(self, rid: int, table: str) -> bool:
-        return self.topology.sends_all(rid, table)
+        return self.sending.sends_all(rid, table)
 
     def ended(self) -> frozenset[str]:
         """The CSNs of the transactions that a hello, an abort or the quarantine ended."""
@@ -1085,7 +1106,7 @@ class PureHub:
         """Return what it answers to `level`; quarantined and refused rows count as different."""
         is_at_work = self.up and not self.is_standing and self.plan is None
         is_different = self.kept or self.refused() or self.state.open.lists.committed
-        if not is_at_work or is_different or self._has_orders():
+        if not is_at_work or is_different or self._has_orders() or self.state.paused_tables:
             return False
         return all(self._is_level(one.consumer) for one in self.topology.subscriptions.values())
 
@@ -1111,6 +1132,7 @@ class PureHub:
             or self.requested_resyncs
             or self.requested_pauses
             or self.requested_send_nows
+            or self.requested_tables
             or self.requested_rows
             or self.requested_repairs
             or self.requested_preferred

@@ -512,6 +512,18 @@ def operator_resumes(story: Story, replica: str) -> None:
     story.world.hub.resume(story.replica(replica).rid)
 
 
+@sentence("the operator pauses table {table} of {replica}")
+def operator_pauses_table(story: Story, table: str, replica: str) -> None:
+    """`slackwater pause --table`; the hub reads the command with its next batch."""
+    story.world.hub.pause_table(story.replica(replica).rid, table, is_paused=True)
+
+
+@sentence("the operator resumes table {table} of {replica}")
+def operator_resumes_table(story: Story, table: str, replica: str) -> None:
+    """`slackwater resume --table`; the hub reads the command with its next batch."""
+    story.world.hub.pause_table(story.replica(replica).rid, table, is_paused=False)
+
+
 @sentence("the operator sends {replica} at once what waits")
 def operator_sends_now(story: Story, replica: str) -> None:
     """`slackwater resume --now`; the hub reads the command with its next batch."""

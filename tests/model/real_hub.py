@@ -28,7 +28,14 @@ from streaming.config.config import Config
 from streaming.config.sources.load import load
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import Change, RowKey
-from streaming.core.model.command import CommandName, ResyncOrder, RowOrder, RowRepair, UndoOrder
+from streaming.core.model.command import (
+    CommandName,
+    ResyncOrder,
+    RowOrder,
+    RowRepair,
+    TablesOrder,
+    UndoOrder,
+)
 from streaming.core.model.errors import StateError
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AwayReason
@@ -232,6 +239,16 @@ class RealHub:
         """Append an operator's command to pause an agreement, as `slackwater pause` does."""
         reader = open_state(self.config.hub.state)
         append_command(reader, CommandName.PAUSE, self._name(rid))
+
+    def pause_table(self, rid: int, table: str, *, is_paused: bool) -> None:
+        """Append an operator's command, as `pause --table` and `resume --table` do."""
+        name = CommandName.PAUSE_TABLES if is_paused else CommandName.RESUME_TABLES
+        order = TablesOrder(self._name(rid), frozenset({table}))
+        append_command(open_state(self.config.hub.state), name, order.text())
+
+    def paused_tables(self) -> Mapping[str, Collection[str]]:
+        """Agreement -> the tables of which it sends nothing."""
+        return self._service().hub.ledger.last.state.paused_tables
 
     def send_now(self, rid: int) -> None:
         """Append an operator's command, as `slackwater resume --now` does."""

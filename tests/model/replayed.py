@@ -39,6 +39,7 @@ class ReplayedHistory:
             to_send=then.to_send,
             away_since=then.away_since,
             held_back=then.held_back,
+            paused_tables=then.paused_tables,
         )
         decision = self.again.decision_of(received, recorded.plan)
         self.again.log[decision.state.batch] = decision.entries

@@ -151,6 +151,9 @@ FEEDS = {
 MOVES = {**BY_HAND, **AWAY, **LOSES, "other_takes": 5, "move": 3, "other_serves": 1}
 """The same with two hubs on one set of topics, and replicas that move from one to the other."""
 
+PAUSES_TABLES = {**AWAY_AND_LOST, "pause_table": 4, "resume_table": 4}
+"""The same with an operator who has one table of an agreement send nothing for a while."""
+
 DELAYS = {**PURGES, "wait": 8, "send_now": 2}
 """The same with a consumer that is sent what is old enough, or what an operator lets go."""
 
@@ -344,6 +347,7 @@ class Storyteller:
             self.add_sentence(f"r1 writes last = {self._name()}")
         for name in REPLICAS:
             self.take_sent(name, "", 0)
+        self._resume_tables()
         if isinstance(self.world.hub, TwoHubs):
             for name in REPLICAS:
                 if self.replica(name).rid in self.world.hub.there:
@@ -836,6 +840,19 @@ class Storyteller:
         """So long that what is delayed becomes due, or a part of it."""
         self.add_sentence(f"{4 * number} seconds pass")
         self.add_sentence("the hub takes nothing")
+
+    def pause_table(self, replica: str, key: str, _: int) -> None:
+        """An operator pauses a table of a consumer, unless it is the only one that it is sent."""
+        self.add_sentence(f"the operator pauses table {table_of(key)} of {replica}")
+
+    def resume_table(self, replica: str, key: str, _: int) -> None:
+        """An operator resumes a table of a consumer, paused or not."""
+        self.add_sentence(f"the operator resumes table {table_of(key)} of {replica}")
+
+    def _resume_tables(self) -> None:
+        for name, tables in dict(self.world.hub.paused_tables()).items():
+            for table in sorted(tables):
+                self.add_sentence(f"the operator resumes table {table} of {name}")
 
     def send_now(self, replica: str, _: str, __: int) -> None:
         """An operator lets go what waits, if anything does."""

@@ -15,7 +15,7 @@ from streaming.core.intake.intake import Intake
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder
+from streaming.core.model.command import ResyncOrder, RowOrder, TablesOrder
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import ReceivedRecord
@@ -67,6 +67,7 @@ def decide(
     purge: Purge | None = None,
     send_nows: Sequence[str] = (),
     undone: Sequence[tuple[Arrived, ...]] = (),
+    of_tables: Sequence[tuple[bool, TablesOrder]] = (),
 ) -> BatchDecision:
     """Decide one batch (docs/protocol.md, One batch).
 
@@ -77,7 +78,8 @@ def decide(
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
-    `pauses`: those that he pauses; `send_nows`: those of which he lets go what waits. `pages`: the
+    `pauses`: those that he pauses; `send_nows`: those of which he lets go what waits;
+    `of_tables`: the tables that he pauses, or resumes. `pages`: the
     pages of resyncs that the batch sends.
     `undelivered`: the agreements whose topics refused what the last batch sent; `writable`: those
     whose topics had, and may be written again. `drops`: (rid, row) -> the reason, of quarantined
@@ -108,6 +110,8 @@ def decide(
         orders.resync(intake, order)
     for name in pauses:
         orders.pause(intake, name)
+    for is_paused, of_tables_order in of_tables:
+        (orders.pause_tables if is_paused else orders.resume_tables)(intake, of_tables_order)
     for name in send_nows:
         orders.send_now(intake, name)
     for wanted in rows_set:
@@ -122,6 +126,7 @@ def decide(
     for record in received:
         intake.take(record)
     intake.leave_unread(KEPT_BEHIND_STOP)
+    state, topology = intake.state, intake.topology  # orders may have changed both
     pages = still_due(intake, pages)
     hub_epoch = next_epoch(intake, pages)
     batch_judge = BatchJudge(

@@ -18,7 +18,7 @@ from streaming.facts.consumers.divergent import DivergenceKind, differing_text
 from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
 from streaming.facts.freshness import MAX_AGE_S
-from streaming.facts.health import unnamed_remedy, unnamed_text
+from streaming.facts.health import paused_remedy, unnamed_remedy, unnamed_text
 from streaming.facts.status.local_writes import local_warnings
 from streaming.facts.status.schemas import schema_warnings, unreplicated_warnings
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
@@ -74,9 +74,9 @@ def level(
     completeness at once.
 
     The answer is also no while an agent has more to publish, a consumer is away, in a resync or
-    waits for one, a replica or an agreement is stopped, a row is refused or uncarried, or a change
-    in quarantine leaves a row different. It is not no because of what waits by an agreement's
-    delay; how much that is, and until when, is shown.
+    waits for one, a table of an agreement is paused, a replica or an agreement is stopped, a row is
+    refused or uncarried, or a change in quarantine leaves a row different. It is not no because of
+    what waits by an agreement's delay; how much that is, and until when, is shown.
     """
     found = _awaited(config, wait, max_age)
     if as_json:
@@ -150,6 +150,10 @@ def _show(found: HubLevel) -> None:
     if found.lags:
         _show_lagging(found)
     _show_delayed(found)
+    for agreement in found.agreements:
+        if agreement.paused:
+            what = f"{agreement.consumer} is sent nothing of {', '.join(agreement.paused)}"
+            write_sentence(f"paused: {what}; {paused_remedy(agreement.name, agreement.paused)}")
     for name, counts in sorted(found.unnamed.items()):
         write_sentence(f"{unnamed_text(name, counts)}; {unnamed_remedy(name, counts)}")
     if found.differing:

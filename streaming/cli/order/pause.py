@@ -1,40 +1,90 @@
 """`pause` and `resume`: send nothing more to a consumer, or send again after a refused row."""
 
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
 
+from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, opened
-from streaming.core.model.command import CommandName
-from streaming.core.model.errors import HubError
+from streaming.core.model.command import CommandName, TablesOrder
+from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.state.agreement_state import AgreementState
 from streaming.facts.consumers.resync import orderable
 from streaming.facts.names import agreement_named, committed
-from streaming.terminal.output import write_line
+from streaming.terminal.output import write_json, write_line
 
 AgreementName = Annotated[
     str, typer.Argument(metavar="AGREEMENT", help="Its name in the configuration.")
 ]
 
 
-@appends(CommandName.PAUSE)
+PausedTables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="TABLE", help="Only this table; may be given several times."),
+]
+
+
+@appends(CommandName.PAUSE, CommandName.PAUSE_TABLES)
 def pause(
-    agreement: AgreementName, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False
+    agreement: AgreementName,
+    *,
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+    tables: PausedTables = None,
 ) -> None:
     """Send nothing more to a consumer; what it writes still reaches the others.
 
     `slackwater resync` ends the pause: it brings the last version of each row that it lacks.
+    With --table the other tables go on, and `slackwater resume` with the same ends the pause: it
+    brings the table whole.
     """
     from streaming.cli.command import append_named  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
     one = agreement_named(configured, agreement)
-    _check(orderable(reader, one))
+    known = orderable(reader, one)
+    if tables:
+        others = configured.tables_of(one) - _paused(reader, agreement)
+        order = _order(agreement, tables, others, "is not sent by")
+        if order.tables == others:
+            raise HubError(
+                f"nothing would be left that {agreement} sends: `slackwater pause {agreement}`"
+            )
+        _append(reader, CommandName.PAUSE_TABLES, order, as_json=as_json)
+        return
+    _check(known)
     append_named(reader, CommandName.PAUSE, agreement, agreement, "agreement", as_json=as_json)
     if not as_json:
         write_line(f"then {one.consumer} is sent nothing until `slackwater resync {agreement}`")
+
+
+def _paused(reader: Reader, agreement: str) -> frozenset[str]:
+    return committed(reader).paused_tables.get(agreement, frozenset())
+
+
+def _order(
+    agreement: str, tables: Collection[str], among: Collection[str], what: str
+) -> TablesOrder:
+    """The order for these tables; ConfigError names one that is not among them."""
+    for table in tables:
+        if table not in among:
+            listed = ", ".join(sorted(among)) or "none"
+            raise ConfigError(f"{table} {what} {agreement}: use one of {listed}")
+    return TablesOrder(agreement, frozenset(tables))
+
+
+def _append(reader: Reader, name: CommandName, order: TablesOrder, *, as_json: bool) -> None:
+    from streaming.cli.command import append_command, queued_text  # noqa: PLC0415  # a refusal does without
+
+    number, tables = append_command(reader, name, order.text()), sorted(order.tables)
+    if as_json:
+        found = {"command": name, "agreement": order.agreement, "tables": tables}
+        write_json(found | {"number": number})
+    else:
+        write_line(queued_text(name, f"{order.agreement} {', '.join(tables)}", number))
 
 
 def _check(known: AgreementState) -> None:
@@ -55,15 +105,18 @@ AtOnce = Annotated[
 ]
 
 
-@appends(CommandName.RESUME, CommandName.SEND_NOW)
+@appends(CommandName.RESUME, CommandName.RESUME_TABLES, CommandName.SEND_NOW)
 def resume(
     agreement: AgreementName,
     *,
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     at_once: AtOnce = False,
+    tables: PausedTables = None,
 ) -> None:
     """Send to an agreement again that stopped at a refused row: first what was refused.
+
+    With --table it sends a table again that was paused, as a whole.
 
     With --now it lets go what a delayed agreement (`delay_s`) holds back: all that is committed
     when a batch takes the command, once. If the consumer needs a copy, that begins.
@@ -72,6 +125,10 @@ def resume(
 
     configured, reader = opened(config)
     one = agreement_named(configured, agreement)
+    if tables:
+        order = _order(agreement, tables, _paused(reader, agreement), "is not paused in")
+        _append(reader, CommandName.RESUME_TABLES, order, as_json=as_json)
+        return
     if at_once:
         if not one.delay_s:
             raise HubError(f"{agreement} is not delayed, so nothing waits that could be sent now")

@@ -150,6 +150,7 @@ def state_after(
         agreements={name: one.agreement for name, one in plans.items()},
         to_send={name: one.to_send for name, one in plans.items() if one.to_send is not None},
         held_back=_held_back(intake, plans),
+        paused_tables=intake.paused_tables,
         open=intake.open,
         refusals=intake.refused.after,
         ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),

@@ -57,6 +57,7 @@ from streaming.core.state.hub_state import FIRST_GENERATION
 from streaming.core.state.pending import ListKey
 from streaming.core.state.reflection import reflect
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
+from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import unapplied
 
 
@@ -74,6 +75,9 @@ class Intake(TransactionIntake):
     at_ms: int = 0
 
     def __post_init__(self) -> None:
+        """Work by what the agreements send; `configured` has the tables too that are paused."""
+        self.configured, self.paused_tables = self.topology, dict(self.state.paused_tables)
+        self.topology = self.configured.without(self.paused_tables)
         TransactionIntake.__post_init__(self)  # super() does not know a class with slots
         self.agreements = dict(self.state.agreements)
         self.copying = {name for name, one in self.state.held_back.items() if one.copies}
@@ -82,6 +86,8 @@ class Intake(TransactionIntake):
     agreements: dict[str, AgreementState] = field(init=False)
     released: set[str] = field(default_factory=set)
     copying: set[str] = field(default_factory=set)
+    configured: Topology = field(init=False)
+    paused_tables: dict[str, frozenset[str]] = field(init=False)
     refused: RefusedRows = field(init=False)
 
     def take(self, received: ReceivedRecord) -> None:
@@ -406,6 +412,13 @@ class Intake(TransactionIntake):
             return held
         known = held or HeldBack(self.agreements[name].scanned, 0)
         return replace(known, released=self.state.hub_epoch)
+
+    def pause_tables(self, name: str, tables: frozenset[str]) -> None:
+        """Have an agreement send nothing of these tables, and no more than these, from here on."""
+        self.paused_tables.pop(name, None)
+        if tables:
+            self.paused_tables[name] = tables
+        self.topology = self.configured.without(self.paused_tables)
 
     def begin_resync(self, name: str) -> None:
         """Begin a resync from what the consumer acknowledged, with the rows that it refused.

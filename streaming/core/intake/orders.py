@@ -12,7 +12,7 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder, RowRepair
+from streaming.core.model.command import ResyncOrder, RowOrder, RowRepair, TablesOrder
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.statuses import (
@@ -24,6 +24,7 @@ from streaming.core.model.statuses import (
 )
 from streaming.core.records.arrival import COMPARED, AbortTransaction
 from streaming.core.records.record import Reason
+from streaming.core.tracking.ranges import KeyRange, RangeRealign, with_range
 from streaming.core.tracking.resync import CoveredPosition
 
 
@@ -80,6 +81,46 @@ def resume(intake: Intake, name: str) -> None:
         intake.begin_resync(name)
     else:
         intake.refresh_refused(intake.refused.of(agreement.consumer).values())
+
+
+def pause_tables(intake: Intake, order: TablesOrder) -> None:
+    """Send nothing more of some tables of an agreement; what it sends of the others goes on.
+
+    Of what its consumer writes there the MRE is 0, for it does not see what others write. A resync
+    that is under way begins anew, without them.
+    """
+    name, served = order.agreement, _tables_of(intake, order.agreement)
+    tables = order.tables & served
+    if name not in intake.agreements or not tables or tables == served:
+        intake.counts["unknown_pauses"] += 1
+        return
+    intake.pause_tables(name, intake.paused_tables.get(name, frozenset()) | tables)
+    if intake.agreements[name].resync is not None:
+        intake.begin_resync(name)
+    intake.counts["pauses"] += 1
+
+
+def resume_tables(intake: Intake, order: TablesOrder) -> None:
+    """Send some tables of an agreement again that were paused: each as a whole, by a resync.
+
+    What its consumer writes there until it has them is concurrent: it has not seen their rows.
+    """
+    name, paused = order.agreement, intake.paused_tables.get(order.agreement, frozenset())
+    tables = order.tables & paused
+    if name not in intake.agreements or not tables:
+        intake.counts["unknown_resumes"] += 1
+        return
+    intake.pause_tables(name, paused - tables)
+    one, ranges = intake.agreements[name], intake.state.ranges
+    for table in sorted(tables & _tables_of(intake, name)):
+        whole = RangeRealign(KeyRange(table), one.consumer, intake.state.hub_epoch + 1)
+        ranges = with_range(ranges, whole)
+        one = replace(one, scans=one.scans | {table}, resync=None)
+    intake.state = replace(intake.state, ranges=ranges)
+    intake.agreements[name] = one
+    if one.is_sent_to:
+        intake.begin_resync(name)
+    intake.counts["resumed"] += 1
 
 
 def send_now(intake: Intake, name: str) -> None:

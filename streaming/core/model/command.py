@@ -32,6 +32,10 @@ class CommandName(StrEnum):
     A hub does it when it starts, before any batch"""
     RESUME = "resume"
     """send to an agreement again that stopped at a refused row; its name"""
+    PAUSE_TABLES = "pause_tables"
+    """send nothing more of some tables of an agreement; a TablesOrder as text"""
+    RESUME_TABLES = "resume_tables"
+    """send some tables of an agreement again, whole; a TablesOrder as text"""
     SEND_NOW = "send_now"
     """let go at once what waits by the delay of an agreement; its name"""
     RETIRE = "retire"
@@ -101,6 +105,24 @@ def parse_resync_order(text: str) -> ResyncOrder:
     """Parse the argument of a command that `ResyncOrder.text` made."""
     agreement, is_full, tables = json.loads(text)
     return ResyncOrder(agreement, is_full, frozenset(tables))
+
+
+@dataclass(frozen=True, slots=True)
+class TablesOrder:
+    """Some tables of an agreement."""
+
+    agreement: str
+    tables: frozenset[str]
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps([self.agreement, sorted(self.tables)])
+
+
+def parse_tables_order(text: str) -> TablesOrder:
+    """Parse the argument of a command that `TablesOrder.text` made."""
+    agreement, tables = json.loads(text)
+    return TablesOrder(agreement, frozenset(tables))
 
 
 @dataclass(frozen=True, slots=True)

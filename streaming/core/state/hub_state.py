@@ -29,7 +29,8 @@ class HubState:
     realigns its keys. `numbers`: the hub's own row of the matrix (core/matrix/rows.py).
     `purge_batch`: the oldest batch that is kept. `away_since`: agreement -> since when its consumer
     is not heard of, by the hub's clock; absent: it is heard. `held_back`: agreement -> what it is
-    not sent yet because of when it sends; absent: nothing.
+    not sent yet because of when it sends; absent: nothing. `paused_tables`: agreement -> the tables
+    of which an operator has it send nothing.
     """
 
     generation: int
@@ -50,6 +51,7 @@ class HubState:
     purge_batch: int = 0
     away_since: Mapping[str, int] = field(default_factory=dict)
     held_back: Mapping[str, HeldBack] = field(default_factory=dict)
+    paused_tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

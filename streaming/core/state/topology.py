@@ -1,7 +1,7 @@
 """The part of the configuration that the pure core uses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from streaming.core.conflict.winner import UserFunction
@@ -102,6 +102,17 @@ class Topology:
         object.__setattr__(self, "by_consumer", by_consumer)
         object.__setattr__(self, "served", served)
         object.__setattr__(self, "datasets", datasets or (DEFAULT_DATASET,))
+
+    def without(self, paused: Mapping[str, frozenset[str]]) -> "Topology":
+        """The topology whose agreements send nothing of these of their tables."""
+        pausing = {
+            name: replace(one, tables=one.tables - paused[name])
+            for name, one in self.subscriptions.items()
+            if paused.get(name)
+        }
+        if not pausing:
+            return self
+        return replace(self, subscriptions={**self.subscriptions, **pausing})
 
     def delay_ms(self, agreement: str) -> int:
         """How old a commit is before this agreement sends it; 0: it is sent at once."""

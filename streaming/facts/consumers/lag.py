@@ -26,7 +26,8 @@ class Lag:
     `is_resyncing`: it is away, or a resync is ordered, to begin or under way, so its rows may be
     others than its position says. `epochs`: hub epochs. `lacking`: the replicas of which it lacks a
     change. `has_hello`: the hub has received its hello, without which its position is unknown.
-    `delayed`: what waits by its delay, as of the last commit, which is not counted.
+    `delayed`: what waits by its delay, as of the last commit, which is not counted. `paused`: the
+    tables of which it is sent nothing, so it lacks rows whatever its position says.
     """
 
     agreement: str
@@ -39,11 +40,12 @@ class Lag:
     epochs: int = 0
     lacking: tuple[int, ...] = ()
     delayed: DelayedSending | None = None
+    paused: tuple[str, ...] = ()
 
     @property
     def has_all(self) -> bool:
         """Return whether it has all that is due of the hub's: the same covers and the same RUV."""
-        has_position = self.epochs == 0 and not self.lacking
+        has_position = self.epochs == 0 and not (self.lacking or self.paused)
         return self.has_hello and has_position and not (self.is_stopped or self.is_resyncing)
 
 
@@ -80,6 +82,7 @@ def _lag(
         epochs=due_epoch - known.acked_covers,
         lacking=tuple(lack(due_ruv, acked(hub, known, rid, dataset)).starts),
         delayed=delayed,
+        paused=tuple(sorted(hub.paused_tables.get(agreement.name, ()))),
     )
 
 

@@ -39,7 +39,7 @@ class AgreementLevel:
 
     `has_all`: its consumer has acknowledged all that the hub has; `level`: all that was written.
     `packets`: of a consumer that is sent packets. `delayed`: what waits by its delay, and is none
-    of what it lacks.
+    of what it lacks. `paused`: the tables of which it is sent nothing.
     """
 
     name: str
@@ -52,6 +52,7 @@ class AgreementLevel:
     lacking: tuple[str, ...]
     packets: PacketSummary | None
     delayed: DelayedSending | None = None
+    paused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,7 @@ def _agreement(
         tuple(names.get(rid, str(rid)) for rid in lag.lacking),
         packets,
         lag.delayed,
+        lag.paused,
     )
 
 

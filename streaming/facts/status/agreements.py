@@ -35,7 +35,8 @@ class AgreementSummary:
     or in resync. `packets`: of a consumer that is sent packets. `comparison`: its rows with the
     hub's; `not_compared`: why they are not compared, although they should be. `hold_left_s`: of a
     consumer that is away, in how long what it lacks is kept no longer, 0: it is not. `delayed`:
-    what it is not sent yet because of its delay, which is no lag.
+    what it is not sent yet because of its delay, which is no lag. `paused`: the tables of which an
+    operator has it sent nothing.
     """
 
     name: str
@@ -57,6 +58,7 @@ class AgreementSummary:
     not_compared: str | None = None
     hold_left_s: float | None = None
     delayed: DelayedSending | None = None
+    paused: tuple[str, ...] = ()
 
 
 def agreement_summaries(
@@ -99,6 +101,7 @@ def agreement_summaries(
                 not_compared=silent.get(lag.agreement),
                 hold_left_s=_hold_left_s(config, hub, lag.agreement, now_s),
                 delayed=lag.delayed,
+                paused=lag.paused,
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))

@@ -186,9 +186,9 @@ class Hub:
             return True
         if self.reconfigured or plan.purge is not None:
             return True
-        if due(self.state.refusals, self.settings.topology, plan.at_ms):
+        topology = self.settings.topology.without(self.state.paused_tables)
+        if due(self.state.refusals, topology, plan.at_ms):
             return True
-        topology = self.settings.topology
         interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
         return any(
             self._wants_batch(a, plan.at_ms, interval_ms)

@@ -21,6 +21,7 @@ from streaming.core.delivery.recovery_point import Delays
 from streaming.core.model.errors import PublishError
 from streaming.core.model.row import RowState
 from streaming.core.state.hub_state import HubState
+from streaming.core.state.topology import Subscription
 from streaming.hub.batch import packets
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.settings import BatchSettings
@@ -141,7 +142,7 @@ def _outgoing(
     is_of_log = to_send.after < hub.state.hub_epoch or to_send.to < state.hub_epoch
     if fresh is None or is_of_log:
         return logged(hub.ledger.store, hub.settings, state, name)
-    outgoing = shown(fresh.outgoing, hub.settings.topology.subscriptions[name])
+    outgoing = shown(fresh.outgoing, _subscription(hub.settings, state, name))
     if to_send.ranges:
         return OutgoingWithRanges(outgoing, fresh.page_items[name])
     return outgoing
@@ -156,7 +157,7 @@ def chunks_of(
         outgoing,
         agreement,
         state.to_send[name],
-        settings.topology.subscriptions[name],
+        _subscription(settings, state, name),
         state.generation,
         settings.chunks,
         state.replicas[agreement.consumer].floors,
@@ -172,11 +173,16 @@ def logged(store: StateStore, settings: BatchSettings, state: HubState, name: st
     topology, to_send = settings.topology, state.to_send[name]
     floors = state.replicas[state.agreements[name].consumer].floors
     where = between(to_send.after, to_send.to) & ds.field("table").isin(sorted(topology.tables))
-    subscription = topology.subscriptions[name]
+    subscription = _subscription(settings, state, name)
     log = store.read(TableName.CHANGELOG, where, with_filter_columns(PAGE_COLUMNS, subscription))
     chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
     return shown(Outgoing(rows), subscription)
+
+
+def _subscription(settings: BatchSettings, state: HubState, name: str) -> Subscription:
+    """What an agreement is sent, without the tables that are paused."""
+    return settings.topology.without(state.paused_tables).subscriptions[name]
 
 
 def _positions(log: pa.Table | pa.RecordBatch) -> Ints:

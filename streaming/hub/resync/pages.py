@@ -268,7 +268,8 @@ class Resyncs:
         ident: tuple[object, ...],
         rows_epoch: int,
     ) -> Preparation:
-        subscription = self.topology.subscriptions[agreement.name]
+        served = self.topology.without(state.paused_tables)
+        subscription = served.subscriptions[agreement.name]
         tables = subscription.tables
         floors = state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end or state.hub_epoch

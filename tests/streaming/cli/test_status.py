@@ -251,6 +251,7 @@ def test_status_shows_what_is_retired(
         "not_compared": None,
         "hold_left_s": None,
         "delayed": None,
+        "paused": [],
     }
     rows = [line.split() for line in shown.splitlines()]
     assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in [row[:7] for row in rows]
