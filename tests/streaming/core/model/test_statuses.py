@@ -103,4 +103,7 @@ def test_every_reason_to_be_away_says_what_brings_it_back(reason: AwayReason) ->
     by_itself = (AwayReason.SILENT, AwayReason.ELSEWHERE)
     assert ("start its agent" in remedy) == (reason is AwayReason.SILENT)
     assert ("another hub" in remedy) == (reason is AwayReason.ELSEWHERE)
-    assert ("slackwater resync to-berlin" in remedy) == (reason not in by_itself)
+    is_released = reason is AwayReason.DELAYED
+    assert ("slackwater resume to-berlin --now" in remedy) == is_released
+    is_resynced = reason not in by_itself and not is_released
+    assert ("slackwater resync to-berlin" in remedy) == is_resynced
