@@ -86,6 +86,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "purge_batch": "the oldest batch that is kept; 0, or null: all are",
         "away_since": "of a commit: since when an agreement's consumer is not heard of",
         "held_back": "of a commit: what agreements are not sent yet because of when they send",
+        "throttled": "of a plan: the agreements that have sent more than their bytes a second",
         "paused_tables": "of a commit: agreement -> the tables of which it sends nothing",
     },
     TableName.ROWS: {

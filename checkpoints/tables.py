@@ -407,6 +407,7 @@ EPOCHS = pa.schema(
         ("purge_batch", pa.int64()),
         ("away_since", pa.map_(pa.string(), _TIME)),
         ("held_back", pa.list_(_HELD_BACK)),
+        ("throttled", pa.list_(pa.string())),
         ("paused_tables", pa.map_(pa.string(), pa.list_(pa.string()))),
     ]
 )

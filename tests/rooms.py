@@ -13,7 +13,14 @@ LEAF = ("streaming.core", "streaming.jvm.java")  # who finds Java needs nothing 
 
 FLOW = (
     *("batch/phases", "resync/prepared_tables", "resync/pages", "batch/settings"),
-    *("standby/window", "batch/rest", "batch/delays", "batch/hub", "batch/ingest"),
+    *(
+        "standby/window",
+        "batch/rest",
+        "batch/delays",
+        "batch/throttle",
+        "batch/hub",
+        "batch/ingest",
+    ),
     "batch/outcome",
     *(
         "batch/page_ranges",

@@ -57,7 +57,7 @@ class Plan:
     `undelivered`: the agreements whose topics refused what the batch before sent them. `writable`:
     those that are away because of that, and whose topics may be written again. `places`: agreement
     whose consumer is sent packets -> up to where the batch reads that one's records. `purge`: what
-    it purges.
+    it purges. `throttled`: the agreements that have sent more than their bytes a second.
     """
 
     batch: int
@@ -74,6 +74,7 @@ class Plan:
     writable: tuple[str, ...] = ()
     places: Mapping[str, Place] = field(default_factory=dict)
     purge: Purge | None = None
+    throttled: tuple[str, ...] = ()
 
     @property
     def named(self) -> dict[str, tuple[int, int]]:
@@ -150,6 +151,7 @@ def plan_row(plan: Plan, last: Checkpoint, hub: str) -> dict[str, object]:
         "undelivered": list(plan.undelivered),
         "writable": list(plan.writable),
         "places": [place_row(name, place) for name, place in plan.places.items()],
+        "throttled": list(plan.throttled),
         **purge_row(plan.purge),
     }
 
@@ -181,6 +183,7 @@ def plan_of(row: Mapping[str, Any], commands: Mapping[int, Command]) -> Plan:
         tuple(row["writable"]),
         places_of(row["places"] or ()),
         purge_in(row),
+        tuple(row["throttled"] or ()),
     )
 
 

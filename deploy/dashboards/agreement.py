@@ -59,8 +59,8 @@ BOARD = Board(
                 ),
                 stat(
                     "Delayed",
-                    "Hub epochs that wait by its delay, which are no lag.",
-                    f"max(slackwater_agreement_delayed_epochs{_OF})",
+                    "Hub epochs that wait by its delay, its hours or its rate.",
+                    f"sum(slackwater_agreement_delayed_epochs{_OF})",
                 ),
                 stat(
                     "Paused tables",

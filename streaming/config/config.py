@@ -104,8 +104,8 @@ class Config(BaseModel):
         """What core needs of an agreement."""
         rid = self.replica(agreement.consumer).rid
         tables, every_ms = self.tables_of(agreement), agreement.packet_every_ms
-        rows, delay_ms = self.row_filters(agreement), agreement.delay_ms
-        return Subscription(agreement.name, rid, tables, every_ms, rows, delay_ms)
+        rows, limit = self.row_filters(agreement), agreement.bytes_per_s
+        return Subscription(agreement.name, rid, tables, every_ms, rows, agreement.times, limit)
 
     def row_filters(self, agreement: AgreementConfig) -> dict[str, RowFilter]:
         """Table -> which of its rows this agreement sends; ConfigError: one says no condition."""

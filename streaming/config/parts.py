@@ -95,19 +95,25 @@ def _unknown_parts(
                 f" use one of {', '.join(replicas)}"
             )
         yield from _unknown_tables(f"agreements[{index}].tables", _tables_of(agreement), tables)
-        yield from _not_delayed(index, agreement)
+        yield from _not_limited(index, agreement)
         own, rows = chosen(_tables_of(agreement), tables), agreement.get("rows")
         filtered = [*rows] if isinstance(rows, Mapping) else []
         yield from _unknown_tables(f"agreements[{index}].rows", filtered, sorted(own))
 
 
-def _not_delayed(index: int, agreement: Entry) -> Iterator[str]:
-    """What does not go with a delay."""
+def _not_limited(index: int, agreement: Entry) -> Iterator[str]:
+    """What does not go with a limit of when it sends."""
+    place = f"agreements[{index}]"
+    if agreement.get("packets") is not None:
+        for field in ("delay_s", "hours", "bytes_per_s"):
+            if agreement.get(field):
+                yield (
+                    f"{place}.{field}: packets are exported every packet_every_s seconds, or on"
+                    " order: leave it out"
+                )
     if not agreement.get("delay_s"):
         return
-    place = f"agreements[{index}].delay_s"
-    if agreement.get("packets") is not None:
-        yield f"{place}: a consumer of packets is not delayed: set packet_every_s to that time"
+    place += ".delay_s"
     if agreement.get("compare") is not None:
         yield (
             f"{place}: a consumer that is delayed is not compared, for it has other rows than the"

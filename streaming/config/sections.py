@@ -31,6 +31,7 @@ from streaming.core.model.errors import FunctionError
 from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 from streaming.core.records.quarantine_budget import QuarantineLimits
+from streaming.core.state.sending_times import SendingTimes, parse_hours
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
 Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
@@ -367,6 +368,12 @@ class AgreementConfig(_Section):
     delay_s: NonNegative = 0
     """How many seconds after its commit a change is sent; 0: at once. So its consumer stands as
     the others did then, until `slackwater resume --now` (docs/sending.md)."""
+    hours: str | None = None
+    """The hours of the day at which anything is sent, by the clock of a zone:
+    `22:00-06:00 Europe/Paris`. By default all (docs/sending.md)."""
+    bytes_per_s: NonNegative = 0
+    """How many bytes are sent a second, on average; 0: any number. A page goes as a whole, and then
+    nothing for as long as it takes at that rate."""
     compare: CompareConfig | None = None
     """The comparison of its consumer with the hub; none without it."""
 
@@ -376,9 +383,16 @@ class AgreementConfig(_Section):
         return None if self.packets is None else self.packet_every_s * 1_000
 
     @property
-    def delay_ms(self) -> int:
-        """`delay_s` in milliseconds."""
-        return self.delay_s * 1_000
+    def times(self) -> SendingTimes:
+        """When it sends what is committed."""
+        return SendingTimes(self.delay_s * 1_000, parse_hours(self.hours) if self.hours else None)
+
+    @field_validator("hours")
+    @classmethod
+    def _hours_are_read(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_hours(text)
+        return text
 
 
 class FunctionsConfig(_Section):

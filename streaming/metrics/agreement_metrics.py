@@ -96,9 +96,10 @@ RESYNC_RATIO = Metric(
 
 DELAYED_EPOCHS = Metric(
     "slackwater_agreement_delayed_epochs",
-    "Hub epochs that wait by the agreement's delay, which are no lag; 0: none, or it has no delay.",
-    "slackwater_agreement_delayed_epochs",
-    _OF,
+    "Hub epochs that are committed and not sent by the agreement's delay, its hours, which are no"
+    " lag, or its rate, which are.",
+    "sum by (agreement) (slackwater_agreement_delayed_epochs)",
+    (*_OF, "reason"),
 )
 
 PAUSED_TABLES = Metric(

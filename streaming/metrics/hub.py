@@ -11,6 +11,7 @@ from statistics import fmean
 from checkpoints.format_number import FORMAT
 from streaming.core.batch.counters import REFRESH
 from streaming.core.conflict.judge import ConflictKind, Verdict
+from streaming.core.delivery.due import HeldReason
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.records.record import WIRE_VERSIONS, Reason
 from streaming.facts.consumers.divergent import DivergenceKind
@@ -124,7 +125,9 @@ def _agreement(found: LiveFacts, one: AgreementSummary) -> Iterator[Sample]:
     yield from _known(a.TIME_TO_LEVEL, of, found.time_to_level_s.get(one.name))
     acked_ms = state_of(found.checkpoint.state, one.name).acked_ms
     yield from _known(a.ACKED, of, acked_ms / 1_000 or None)
-    yield a.DELAYED_EPOCHS, of, one.delayed.hub_epochs if one.delayed else 0
+    for reason in HeldReason:
+        held = one.delayed if one.delayed and one.delayed.reason is reason else None
+        yield a.DELAYED_EPOCHS, (*of, reason), held.hub_epochs if held else 0
     yield a.PAUSED_TABLES, of, len(one.paused)
     yield a.HOLD_LEFT, of, math.inf if one.hold_left_s is None else one.hold_left_s
     for origin in one.origins:

@@ -577,14 +577,12 @@ class PureHub:
         self, agreement: AgreementState, hub_epoch: int, now_ms: int, interval_ms: int
     ) -> bool:
         """Return whether there is something to send to its topic."""
-        held, delay_ms = self.state.held_back.get(agreement.name), self._delay_ms(agreement)
-        limit = due_limit(agreement, delay_ms, held, now_ms)
+        name = agreement.name
+        held, times = self.state.held_back.get(name), self.topology.times(name)
+        limit = due_limit(agreement, times, held, now_ms)
         if limit is not None:
             return wants_due_batch(agreement, hub_epoch, now_ms, interval_ms, limit, held)
         return wants_batch(agreement, hub_epoch, now_ms, interval_ms, nudged=False)
-
-    def _delay_ms(self, agreement: AgreementState) -> int:
-        return self.topology.delay_ms(agreement.name)
 
     def _wants_export(self, agreement: AgreementState, now_ms: int) -> bool:
         subscription = self.topology.subscriptions[agreement.name]

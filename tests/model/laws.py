@@ -346,7 +346,7 @@ def check_nothing_is_early(world: World) -> None:
         if after.hub_epoch > batch.before.hub_epoch:
             committed[after.hub_epoch] = batch.plan.clock_ms
         for name, one in after.to_send.items():
-            delay_ms, held = hub.topology.delay_ms(name), batch.before.held_back.get(name)
+            delay_ms, held = hub.topology.times(name).delay_ms, batch.before.held_back.get(name)
             is_released = name in batch.plan.send_nows or (held and held.released >= one.to)
             is_free = is_released or one.after == one.to  # a batch without any row
             if not delay_ms or is_free or after.agreements[name].resync is not None:

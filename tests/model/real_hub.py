@@ -127,7 +127,7 @@ class RealHub:
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
                     f"tables = {sorted(s.tables)}{_packets_text(s)}{_rows_text(s)}"
-                    f"\ndelay_s = {s.delay_ms // 1_000}"
+                    f"\ndelay_s = {s.times.delay_ms // 1_000}"
                     for s in subscriptions
                 ),
             ]

@@ -18,6 +18,7 @@ from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Goodbye, Heartbeat, Record, Update
+from streaming.core.state.sending_times import AT_ONCE, SendingTimes
 from streaming.core.state.topology import Subscription, Topology
 from streaming.filters.row_predicate import RowPredicate
 from tests.model.backend import Backend, Judgement
@@ -104,7 +105,7 @@ def topology(
                 for (table, replica), text in shown.items()
                 if replica == r.name
             },
-            DELAY_S * 1_000 if r.name in delayed else 0,
+            SendingTimes(DELAY_S * 1_000) if r.name in delayed else AT_ONCE,
         )
         for r in replicas
     }

@@ -100,7 +100,7 @@ def _check(known: AgreementState) -> None:
 AtOnce = Annotated[
     bool,
     typer.Option(
-        "--now", help="Send at once, this time, what waits by the agreement's delay, or a copy."
+        "--now", help="Send at once, this time, what waits by its delay or hours, or a copy."
     ),
 ]
 
@@ -118,8 +118,9 @@ def resume(
 
     With --table it sends a table again that was paused, as a whole.
 
-    With --now it lets go what a delayed agreement (`delay_s`) holds back: all that is committed
-    when a batch takes the command, once. If the consumer needs a copy, that begins.
+    With --now it lets go what an agreement with `delay_s` or `hours` holds back: all that is
+    committed when a batch takes the command, once. If the consumer of a delayed one needs a copy,
+    that begins.
     """
     from streaming.cli.command import append_named  # noqa: PLC0415  # a refusal does without
 
@@ -130,8 +131,10 @@ def resume(
         _append(reader, CommandName.RESUME_TABLES, order, as_json=as_json)
         return
     if at_once:
-        if not one.delay_s:
-            raise HubError(f"{agreement} is not delayed, so nothing waits that could be sent now")
+        if not one.times.is_limited:
+            raise HubError(
+                f"{agreement} has no delay_s and no hours, so nothing waits that could be sent now"
+            )
         orderable(reader, one)
         name = CommandName.SEND_NOW
         append_named(reader, name, agreement, agreement, "agreement", as_json=as_json)

@@ -114,7 +114,7 @@ def state_after(
     agreements = {
         name: without_early_rows(
             one.below_purge(intake.state.purge_epoch, view.clock_ms),
-            topology.delay_ms(name),
+            topology.times(name).delay_ms,
             view.clock_ms,
             is_released=name in intake.copying,
         ).begun(hub_epoch)
@@ -174,7 +174,8 @@ def _plan(
     subscription, dataset = topology.subscriptions.get(name), topology.dataset_at(rid)
     packets = packets_of(agreement, subscription, intake.replicas, view.places)
     held = intake.held_back(name)
-    limit = due_limit(agreement, topology.delay_ms(name), held, view.clock_ms)
+    times, is_throttled = topology.times(name), name in intake.throttled
+    limit = due_limit(agreement, times, held, view.clock_ms, is_throttled=is_throttled)
     if limit is not None:
         return plan_due(
             agreement,

@@ -194,9 +194,11 @@ def plan_due(
     """
     if not agreement.is_sent_to:
         return SendPlan(agreement, None, held)
+    if agreement.resync is not None:  # beside its pages nothing waits but for the hours
+        return SendPlan(agreement, None, held)
     is_time = view.nudged or view.clock_ms - agreement.sent_ms >= covers_interval_ms
     in_step = replace(agreement, status=AgreementStatus.IN_SYNC)
-    if agreement.sent_covers < agreement.scanned and is_time:
+    if agreement.sent_covers < agreement.scanned and is_time and not limit.is_closed:
         # all up to there was sent, or is nothing for it; a hub that was restored asks for a hello
         ruv = _ruv_at(agreement, view, dataset)
         in_step, to_send, _ = _sent(in_step, agreement.scanned, ruv, view)
@@ -255,7 +257,9 @@ def wants_due_batch(
     """Return whether a batch without input has to look for what is due of this agreement."""
     if not agreement.is_sent_to or clock_ms - agreement.sent_ms < covers_interval_ms:
         return False
-    if agreement.sent_covers < agreement.scanned:
+    if agreement.resync is not None:
+        return False
+    if agreement.sent_covers < agreement.scanned and not limit.is_closed:
         return True
     return agreement.scanned < hub_epoch and not surely_waits(agreement, limit, held)
 

@@ -3,7 +3,7 @@
 The changes themselves are taken by TransactionIntake.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from streaming.core.counts import tallies
@@ -66,8 +66,8 @@ class Intake(TransactionIntake):
     """One batch's working copy of the state; `take` every record of a topic in its order.
 
     `at_ms`: the hub's clock. `unread`: what follows a stop, by replica. `released`: the agreements
-    of which an operator lets go what waits by their delay. `copying`: those of which he let a copy
-    begin, now or before.
+    of which an operator lets go what waits. `copying`: those of which he let a copy begin, now or
+    before. `throttled`: those that have sent more than their bytes a second.
     """
 
     unread: dict[int, list[ReceivedRecord]] = field(default_factory=dict)
@@ -86,6 +86,7 @@ class Intake(TransactionIntake):
     agreements: dict[str, AgreementState] = field(init=False)
     released: set[str] = field(default_factory=set)
     copying: set[str] = field(default_factory=set)
+    throttled: Collection[str] = ()
     configured: Topology = field(init=False)
     paused_tables: dict[str, frozenset[str]] = field(init=False)
     refused: RefusedRows = field(init=False)

@@ -124,9 +124,9 @@ def resume_tables(intake: Intake, order: TablesOrder) -> None:
 
 
 def send_now(intake: Intake, name: str) -> None:
-    """Let go at once what waits by an agreement's delay, or begin the copy that waits for it."""
+    """Let go at once what an agreement holds back, or begin the copy that waits for its delay."""
     one = intake.agreements.get(name)
-    if one is None or not intake.topology.delay_ms(name):
+    if one is None or not intake.topology.times(name).is_limited:
         intake.counts["unknown_releases"] += 1
         return
     intake.released.add(name)

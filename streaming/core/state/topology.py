@@ -10,6 +10,7 @@ from streaming.core.model.row import RowState
 from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import DEFAULT_DATASET, Table
 from streaming.core.records.record import RECORD_BYTES
+from streaming.core.state.sending_times import AT_ONCE, SendingTimes
 
 MAX_AWAY_MS = 168 * 3_600_000
 """A week."""
@@ -33,8 +34,8 @@ class Subscription:
     Which changes of the log are sent asks `sends` alone; what concerns a table as a whole, as a
     resync that copies it or a count of rows, reads `tables`. `packet_every_ms`: how often its
     consumer is sent a packet, 0: only on order; None: it reads its updates topic. `rows`: table ->
-    which of its rows the consumer is shown; of a table that is absent all of them. `delay_ms`: how
-    old a commit is before it is sent.
+    which of its rows the consumer is shown; of a table that is absent all of them. `times`: when
+    what is committed is sent. `bytes_per_s`: how much is sent a second on average, 0: any.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Subscription:
     tables: frozenset[str]
     packet_every_ms: int | None = None
     rows: Mapping[str, RowFilter] = field(default_factory=dict)
-    delay_ms: int = 0
+    times: SendingTimes = AT_ONCE
+    bytes_per_s: int = 0
 
     @property
     def is_by_packets(self) -> bool:
@@ -114,10 +116,10 @@ class Topology:
             return self
         return replace(self, subscriptions={**self.subscriptions, **pausing})
 
-    def delay_ms(self, agreement: str) -> int:
-        """How old a commit is before this agreement sends it; 0: it is sent at once."""
+    def times(self, agreement: str) -> SendingTimes:
+        """When this agreement sends what is committed."""
         subscription = self.subscriptions.get(agreement)
-        return subscription.delay_ms if subscription else 0
+        return subscription.times if subscription else AT_ONCE
 
     def dataset_of(self, table: str) -> str:
         """The data set of a table."""

@@ -8,6 +8,7 @@ from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.epoch_history import EpochHistory, LagBehind
 from streaming.core.state.hub_state import HubState
+from streaming.core.state.sending_times import SendingTimes
 from streaming.facts.names import serving
 
 
@@ -54,15 +55,15 @@ def backlog(
     if behind is None or unsent is None:
         return Backlog()
     others = {one.rid: one.name for one in config.replicas if one.rid != known.consumer}
-    due_s = now_s - agreement.delay_s
+    times = agreement.times
     lacking = {name: epochs.lacking(acked, tables, rid) for rid, name in others.items()}
     left = {name: epochs.lacking(sent, tables, rid) for rid, name in others.items()}
     return Backlog(
-        _age_s(behind, due_s),
+        _age_s(behind, now_s, times),
         behind.changes,
         unsent.changes,
         tuple(
-            OriginBacklog(name, _age_s(one, due_s), one.changes, unsent_of.changes)
+            OriginBacklog(name, _age_s(one, now_s, times), one.changes, unsent_of.changes)
             for name, one in lacking.items()
             if one is not None and (unsent_of := left[name]) is not None
         ),
@@ -85,6 +86,8 @@ def acknowledged_by_all(config: Config, reader: Reader) -> int:
     return min(heard, default=hub.hub_epoch)
 
 
-def _age_s(behind: LagBehind, due_s: float) -> float:
-    """How long ago the first was due; what was committed until `due_s` is."""
-    return 0.0 if behind.since_ms is None else max(0.0, round(due_s - behind.since_ms / 1000, 3))
+def _age_s(behind: LagBehind, now_s: float, times: SendingTimes) -> float:
+    """How long ago the first was due."""
+    if behind.since_ms is None:
+        return 0.0
+    return max(0.0, round(now_s - times.due_ms(behind.since_ms) / 1000, 3))

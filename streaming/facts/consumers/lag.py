@@ -69,8 +69,9 @@ def _lag(
     rid, dataset = config.replica(agreement.consumer).rid, config.dataset_of(agreement)
     hub = commit.state
     known, delayed = state_of(hub, agreement.name), delayed_sending(commit, agreement)
-    due_epoch = hub.hub_epoch - (delayed.hub_epochs if delayed else 0)
-    due_ruv = known.sent_ruv if delayed else hub.ruv_of(dataset)
+    waits = delayed is not None and not delayed.are_due
+    due_epoch = known.scanned if waits else hub.hub_epoch
+    due_ruv = known.sent_ruv if waits else hub.ruv_of(dataset)
     return Lag(
         agreement=agreement.name,
         consumer=agreement.consumer,

@@ -27,6 +27,7 @@ from streaming.core.state.topology import Subscription
 from streaming.hub.batch.delays import delays_at_start
 from streaming.hub.batch.rest import NOTHING_HELD, HeldHeartbeats
 from streaming.hub.batch.settings import BatchSettings, Effects
+from streaming.hub.batch.throttle import Throttle
 from streaming.hub.purging import Purging
 from streaming.hub.resync.pages import Resyncs
 from streaming.hub.standby.window import StandbyWindow, read_window
@@ -47,7 +48,8 @@ class Hub:
     because of that, and whose topics may be written again. `held`: what was read behind the
     last commit and needs none. `costs`: of the batches before. `wrote_ms`: when each replica's last
     change was read; neither outlives the hub, for a plan once written names its offsets. `delays`:
-    as of the last commit. `place_at(topic, offset)`: see `next_plan`.
+    as of the last commit. `place_at(topic, offset)`: see `next_plan`. `throttle`: what was sent
+    lately, by agreement; it does not outlive the hub.
     """
 
     ledger: Ledger
@@ -69,6 +71,7 @@ class Hub:
     wrote_ms: dict[int, int] = field(default_factory=dict)
     place_at: Callable[[str, int], Place | None] = lambda _topic, _offset: None
     delays: Delays = field(default_factory=Delays)
+    throttle: Throttle = field(default_factory=Throttle)
 
     @property
     def read_to(self) -> Mapping[str, int]:
@@ -140,12 +143,23 @@ class Hub:
             undelivered=tuple(sorted(self.undelivered)),
             writable=tuple(sorted(self.writable)),
             purge=self.purging.planned(commands),
+            throttled=self.throttle.held(at_ms),
         )
         plan = plan.without(self.losses(topics))
         plan = replace(plan, places=self._places(plan.offsets_to))
         if self.settings.is_carried_by_executors(plan):
             return plan
-        return replace(plan, pages=self.resyncs.due(self.state, plan.at_ms))
+        pages = self.resyncs.due(self.state, plan.at_ms)
+        times = self.settings.topology.times
+        return replace(
+            plan,
+            pages=tuple(
+                page
+                for page in pages
+                if page.agreement not in plan.throttled
+                and times(page.agreement).is_open(plan.at_ms)
+            ),
+        )
 
     def _places(self, ends: Mapping[str, int]) -> dict[str, Place]:
         """Agreement -> the place of its consumer's last record before these ends, by packets."""
@@ -199,9 +213,10 @@ class Hub:
 
     def _wants_batch(self, agreement: AgreementState, at_ms: int, interval_ms: int) -> bool:
         """Return whether a batch without input would publish something to its topic."""
-        delay_ms, hub_epoch = self.settings.topology.delay_ms(agreement.name), self.state.hub_epoch
-        held = self.state.held_back.get(agreement.name)
-        limit = due_limit(agreement, delay_ms, held, at_ms)
+        name, hub_epoch = agreement.name, self.state.hub_epoch
+        times, held = self.settings.topology.times(name), self.state.held_back.get(name)
+        is_throttled = self.throttle.holds(name, at_ms)
+        limit = due_limit(agreement, times, held, at_ms, is_throttled=is_throttled)
         if limit is not None:
             return wants_due_batch(agreement, hub_epoch, at_ms, interval_ms, limit, held)
         return wants_batch(agreement, hub_epoch, at_ms, interval_ms, nudged=False)

@@ -66,7 +66,7 @@ def _take(
     known = {rid: max(state.largest.get(rid, ""), on_disk.get(rid, "")) for rid in state.replicas}
     old = intake_stage.repeated_or_old(facts, known)
     history = lookup.contents(store, old, plan.batch, on_disk)
-    intake = Intake(state, settings.topology, history, at_ms=plan.at_ms)
+    intake = Intake(state, settings.topology, history, at_ms=plan.at_ms, throttled=plan.throttled)
     for agreement in plan.undelivered:
         orders.note_undelivered(intake, agreement)
     for agreement in plan.writable:

@@ -80,7 +80,10 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
             hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
     for name in (name for name in state.to_send if name not in fed):
         outgoing = _outgoing(hub, state, name, fresh)
-        chunks = chunks_of(outgoing, hub.settings, state, name)
+        chunks = [*chunks_of(outgoing, hub.settings, state, name)]
+        limit = hub.settings.topology.subscriptions[name].bytes_per_s
+        size = sum(int(outgoing.sizes[chunk.rows].sum()) for chunk in chunks) if limit else 0
+        hub.throttle.note(name, size, limit, state.agreements[name].sent_ms)
         if outgoing.away.any():
             carried += chunks
             continue

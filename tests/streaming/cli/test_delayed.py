@@ -91,7 +91,7 @@ def test_resume_now_lets_go_what_waits(slackwater: Slackwater, state: WrittenSta
 
     asked = [(c["command"], c["argument"]) for c in open_state(state.root).commands()]
     assert (answer.code, asked) == (0, [("send_now", "to-b")])
-    assert (refused.code, "to-a is not delayed" in refused.err) == (1, True)
+    assert (refused.code, "to-a has no delay_s and no hours" in refused.err) == (1, True)
 
 
 def test_one_that_needs_a_copy_says_what_begins_it(
@@ -119,10 +119,29 @@ def test_a_delayed_consumer_that_writes_is_warned_of(
     assert slackwater("config", "check").err == ""
 
 
+def test_what_waits_for_its_hours_or_its_rate_is_told_apart(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """By the hours it is not due; by the rate it is, and so a lack."""
+    hour = time.gmtime().tm_hour
+    closed = f'hours = "{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00 UTC"\n'
+    commit(state, agreement("to-b", 2, 1, ruv(r1=1)), HeldBack(1, now_ms() - 60_000))
+    found = []
+    for line in (closed, "bytes_per_s = 10\n"):
+        config_file.write_text(CONFIG + line, encoding="utf-8")
+        found.append(slackwater("level", "--json").facts["agreements"][1])
+
+    hours, rate = found
+    assert (hours["delayed"]["reason"], hours["has_all"], hours["lag_epochs"]) == ("hours", True, 0)
+    assert (rate["delayed"]["reason"], rate["has_all"], rate["lag_epochs"]) == ("rate", False, 2)
+    assert slackwater("resume", "to-b", "--now").code == 1
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('packets = "packets"', "a consumer of packets is not delayed"),
+        ('packets = "packets"', "packets are exported every packet_every_s seconds"),
+        ('hours = "22-06"', "write them as 22:00-06:00 Europe/Paris"),
         ('compare.database = "b.db"', "a consumer that is delayed is not compared"),
     ],
 )

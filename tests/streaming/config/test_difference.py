@@ -122,7 +122,13 @@ CASES = [
         changed(agreements=AGREEMENTS[:1]),
         (
             *("agreements[to-b]", REMOVED),
-            {"consumer": "b", "tables": ["t"], "packet_every_s": 10, "delay_s": 0},
+            {
+                "consumer": "b",
+                "tables": ["t"],
+                "packet_every_s": 10,
+                "delay_s": 0,
+                "bytes_per_s": 0,
+            },
             *(None, HoldsFrom.HUB_EPOCH, "retired: b is sent nothing more by it"),
         ),
     ),

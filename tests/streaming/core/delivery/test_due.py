@@ -15,10 +15,11 @@ from streaming.core.batch.sending import (
     wants_due_batch,
 )
 from streaming.core.delivery.due import (
-    DelayedEpochs,
     DueLimit,
-    delayed_epochs,
+    HeldReason,
+    WaitingEpochs,
     due_limit,
+    waiting_epochs,
     without_early_rows,
 )
 from streaming.core.model.ruv import NOTHING_KNOWN, Element, Ruv
@@ -26,10 +27,12 @@ from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.held_back import HeldBack
+from streaming.core.state.sending_times import AT_ONCE, SendingTimes, parse_hours
 from streaming.core.tracking.resync import CoveredPosition
 from tests.harness.builders import csn
 
 DELAY_MS = 10_000
+DELAYED = SendingTimes(DELAY_MS)
 INTERVAL_MS = 1_000
 IN_SYNC, CATCHING_UP = AgreementStatus.IN_SYNC, AgreementStatus.CATCHING_UP
 AT_0 = AgreementState("a2", 2, IN_SYNC, session="2-1")
@@ -55,7 +58,7 @@ def planned(
 
     `is_new`: the last of them is the batch's own.
     """
-    limit = due_limit(agreement, DELAY_MS, held, clock_ms)
+    limit = due_limit(agreement, DELAYED, held, clock_ms)
     assert limit is not None
 
     def marks(after: int, to: int) -> list[EpochMark]:
@@ -155,7 +158,7 @@ def test_more_than_is_looked_at_is_looked_at_again() -> None:
 
 
 def _limit(agreement: AgreementState, clock_ms: int, held: HeldBack | None = None) -> DueLimit:
-    limit = due_limit(agreement, DELAY_MS, held, clock_ms)
+    limit = due_limit(agreement, DELAYED, held, clock_ms)
     assert limit is not None
     return limit
 
@@ -188,10 +191,12 @@ def test_nothing_is_early_and_nothing_is_left_out(
         if to_send is not None:
             assert to_send.after == before
             assert committed_ms[to_send.to - 1] + DELAY_MS <= clock_ms
-        waiting = delayed_epochs(agreement, DELAY_MS, held, clock_ms)
+        waiting = waiting_epochs(agreement, DELAYED, held, clock_ms)
         if waiting is not None:
             first_ms = committed_ms[agreement.scanned]
-            assert waiting == DelayedEpochs(agreement.scanned, first_ms + DELAY_MS)
+            assert waiting == WaitingEpochs(
+                agreement.scanned, first_ms + DELAY_MS, HeldReason.DELAY
+            )
 
 
 @pytest.mark.parametrize(
@@ -228,8 +233,8 @@ def test_no_resync_brings_rows_before_they_are_due(
 
 def test_beside_the_pages_of_a_copy_nothing_waits() -> None:
     """They hold rows as they stand, and what is sent beside them must not be older."""
-    assert due_limit(AT_0.resyncing(HELD, 5), DELAY_MS, None, 0) is None
-    assert due_limit(AT_0, 0, None, 0) is None
+    assert due_limit(AT_0.resyncing(HELD, 5), DELAYED, None, 0) is None
+    assert due_limit(AT_0, AT_ONCE, None, 0) is None
 
 
 def test_one_that_needs_a_copy_waits_for_an_operator() -> None:
@@ -238,3 +243,50 @@ def test_one_that_needs_a_copy_waits_for_an_operator() -> None:
 
     assert held.awaits_release
     assert not held.comes_back(10**9, 1)
+
+
+NIGHTS = SendingTimes(hours=parse_hours("22:00-06:00 Europe/Paris"))
+NOON_MS, NIGHT_MS = 12 * 3_600_000, 23 * 3_600_000
+"""Of the first day of 1970, UTC; Paris was an hour ahead."""
+
+
+def test_outside_its_hours_nothing_is_sent() -> None:
+    """Neither what is committed, nor an empty batch, nor anything beside the pages of a resync."""
+    closed = due_limit(AT_0, NIGHTS, None, NOON_MS)
+    in_resync = AT_0.resyncing(HELD, 5)
+
+    assert closed is not None
+    assert (closed.is_closed, closed.allows(1, 0)) == (True, False)
+    assert due_limit(in_resync, NIGHTS, None, NOON_MS) == closed
+    assert not wants_due_batch(in_resync, 9, NOON_MS, 0, closed, None)
+    assert not wants_due_batch(replace(AT_0, scanned=9), 9, NOON_MS, 0, closed, None)
+    assert due_limit(AT_0, NIGHTS, None, NIGHT_MS) is None
+
+
+def test_what_is_let_go_is_sent_outside_its_hours() -> None:
+    """An operator knows better, this time; the bytes a second hold all the same."""
+    released = HeldBack(0, 5, released=3)
+    closed = due_limit(AT_0, NIGHTS, released, NOON_MS)
+    throttled = due_limit(AT_0, NIGHTS, released, NIGHT_MS, is_throttled=True)
+
+    assert closed is not None
+    assert throttled is not None
+    assert (closed.allows(3, 5), closed.allows(4, 6), throttled.allows(3, 5)) == (
+        True,
+        False,
+        False,
+    )
+
+
+def test_what_waits_for_its_hours_waits_until_they_begin() -> None:
+    """Also if it becomes old enough before."""
+    both = SendingTimes(DELAY_MS, NIGHTS.hours)
+    opens_ms = 21 * 3_600_000
+
+    assert waiting_epochs(AT_0, NIGHTS, HeldBack(0, 5), NOON_MS) == WaitingEpochs(
+        0, opens_ms, HeldReason.HOURS
+    )
+    assert waiting_epochs(AT_0, both, HeldBack(0, NOON_MS), NOON_MS) == WaitingEpochs(
+        0, opens_ms, HeldReason.DELAY
+    )
+    assert waiting_epochs(AT_0, NIGHTS, HeldBack(0, 5), NIGHT_MS) is None

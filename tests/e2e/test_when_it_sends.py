@@ -1,5 +1,6 @@
-"""A delayed replica: it stands as the others did, whatever they delete and it goes through."""
+"""When a replica is sent what: by its delay, at its hours, by its bytes a second."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,20 +21,20 @@ def two(tmp_path: Path, broker: Broker, topic_prefix: str) -> Iterator[Site]:
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "ab") as made:
         for name in "ab":
             create(made, name)
-        delays(made, 2)
+        limits(made, "delay_s = 2")
         yield made
 
 
-def delays(at: Site, delay_s: int) -> None:
-    """Give b this delay; its agreement is the last of the file."""
-    text = at.file.read_text().split("delay_s")[0]
-    at.file.write_text(f"{text}delay_s = {delay_s}\n")
+def limits(at: Site, line: str) -> None:
+    """Say when b is sent what; its agreement is the last of the file."""
+    text = at.file.read_text().split("# when")[0]
+    at.file.write_text(f"{text}# when\n{line}\n")
 
 
-def delayed(at: Site) -> int:
-    """How many hub epochs wait by b's delay, as `status` says."""
+def waits(at: Site, reason: str) -> bool:
+    """Whether hub epochs wait for this reason, as `status` says."""
     waiting = agreement_of_b(at)["delayed"]
-    return int(waiting["hub_epochs"]) if waiting else 0
+    return bool(waiting) and waiting["reason"] == reason
 
 
 def agreement_of_b(at: Site) -> dict[str, Any]:
@@ -53,12 +54,12 @@ def test_a_delayed_replica_has_the_rows_that_the_others_deleted(
         hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
         execute(two, "b", "INSERT INTO t VALUES ('of b', 'w')")
         hub.waits_for(lambda: "of b" in rows(two, "a"), "what b writes is at a at once")
-        hub.waits_for(lambda: not delayed(two), "b has all")
+        hub.waits_for(lambda: not waits(two, "delay"), "b has all")
 
-    delays(two, LONG_S)
+    limits(two, f"delay_s = {LONG_S}")
     with two.running(spark) as hub, agents(two, "ab"):
         execute(two, "a", "DELETE FROM t WHERE k = 'k'")
-        hub.waits_for(lambda: delayed(two) > 0, "the delete waits")
+        hub.waits_for(lambda: waits(two, "delay"), "the delete waits")
         hub.waits_for(lambda: two.slackwater("level")["level"], "what waits is no lack")
         two.slackwater("pause", "b")
         hub.waits_for(lambda: agreement_of_b(two)["state"] != "in_sync", "b is paused")
@@ -72,3 +73,30 @@ def test_a_delayed_replica_has_the_rows_that_the_others_deleted(
         hub.waits_for(lambda: rows(two, "b") == {"of b": "w"}, "what waited is sent at once")
         hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
         assert rows(two, "a") == rows(two, "b")
+
+
+@pytest.mark.more
+def test_a_replica_is_sent_nothing_outside_its_hours_and_little_by_its_rate(
+    two: Site, spark: SparkSession
+) -> None:
+    """What waits is shown with the reason; --now sends outside the hours; the rate holds."""
+    hour = time.gmtime().tm_hour
+    limits(two, f'hours = "{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00 UTC"')
+    with two.running(spark) as hub, agents(two, "ab"):
+        execute(two, "a", "INSERT INTO t VALUES ('k', 'v')")
+        hub.waits_for(lambda: waits(two, "hours"), "the row waits")
+        hub.waits_for(lambda: two.slackwater("level")["level"], "what waits is no lack")
+        assert rows(two, "b") == {}
+        two.slackwater("resume", "b", "--now")
+        hub.waits_for(lambda: rows(two, "b") == {"k": "v"}, "what waited is sent at once")
+
+    limits(two, "bytes_per_s = 100")
+    with two.running(spark) as hub, agents(two, "ab"):
+        execute(two, "a", "INSERT INTO t VALUES ('large', ?)", "x" * 600)
+        hub.waits_for(lambda: "large" in rows(two, "b"), "the first row is sent")
+        sent_s = time.monotonic()
+        execute(two, "a", "INSERT INTO t VALUES ('small', 'y')")
+        hub.waits_for(lambda: waits(two, "rate"), "the second waits")
+        hub.waits_for(lambda: "small" in rows(two, "b"), "the second row is sent")
+        assert time.monotonic() - sent_s > 3
+        hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
