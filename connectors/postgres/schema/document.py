@@ -49,6 +49,7 @@ FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled <> 'D' ORD
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 
 _LITERAL = re.compile(r"('(?:[^']|'')*'|-?\d+(?:\.\d+)?|NULL)::[\w .\"\[\](),]+")
+_LIMITED = re.compile(r"(character varying|character|numeric|bit|bit varying)\([\d,-]+\)")
 _BEFORE, _INSERT, _DELETE, _UPDATE, _TRUNCATE, _INSTEAD = 2, 4, 8, 16, 32, 64
 """The bits of pg_trigger.tgtype (PostgreSQL: catalog/pg_trigger.h)."""
 
@@ -110,6 +111,7 @@ def _columns(session: Session, server: ServerTable) -> Iterator[SchemaColumn]:
             expression if is_generated else None,
             collation,
             (IdSource.OWN_SEQUENCE if apart else IdSource.SEQUENCE) if is_serial else None,
+            declared if _LIMITED.fullmatch(declared) else None,
         )
 
 

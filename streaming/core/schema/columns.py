@@ -64,6 +64,14 @@ ASPECTS = (
         is_spelled=True,
     ),
     ColumnAspect(
+        "limit",
+        lambda column: column.limit or "",
+        "a value that does not fit there is accepted where the column has more room, refused where"
+        " it has less, and `slackwater status` lists the row as differing",
+        matters=True,
+        shown=lambda column: column.limit or "no limit",
+    ),
+    ColumnAspect(
         "NOT NULL",
         lambda column: "NOT NULL" if column.not_null else "nulls allowed",
         "a row with a null there is accepted where nulls are allowed and refused elsewhere, and"
@@ -162,7 +170,13 @@ def _aspect(
 ) -> Iterator[SchemaDifference]:
     if not differ(aspect.of(one) for one in columns.values()):
         return
-    if aspect.subject == "declared type" and differ(one.storage for one in columns.values()):
+    if aspect.subject == "declared type" and any(
+        differ(texts)
+        for texts in (
+            [one.storage for one in columns.values()],
+            [one.limit or "" for one in columns.values()],
+        )
+    ):
         return  # said already
     shown = {replica: aspect.shown_of(one) for replica, one in columns.items()}
     yield SchemaDifference(

@@ -42,7 +42,8 @@ class IdSource(StrEnum):
 class SchemaColumn:
     """A column; `storage` names one of the document's storages.
 
-    `default` and `generated` are SQL. `collation` None: only equal bytes are equal.
+    `limit`: the declaration, where the database refuses or rounds what does not fit it, as
+    `numeric(6,2)`. `default` and `generated` are SQL. `collation` None: only equal bytes are equal.
     """
 
     name: str
@@ -53,6 +54,7 @@ class SchemaColumn:
     generated: str | None = None
     collation: str | None = None
     id_source: IdSource | None = None
+    limit: str | None = None
 
     @property
     def is_required(self) -> bool:
@@ -254,6 +256,7 @@ def _column(found: Mapping[str, Any]) -> SchemaColumn:
         found.get("generated"),
         found.get("collation"),
         None if source is None else IdSource(source),
+        found.get("limit"),
     )
 
 

@@ -73,3 +73,21 @@ def test_a_sequence_that_was_set_apart_is_not_listed(dsn: str) -> None:
 
     assert (stepping, beginning) == ([], [])
     assert len(listed(dsn)) == 1
+
+
+def test_the_document_says_what_a_column_takes_at_most(dsn: str) -> None:
+    """A value that fits elsewhere is refused here."""
+    table = Table("limited", ("id",), {"id": ColumnType.INT32})
+    with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute(
+            "CREATE TABLE limited (id int PRIMARY KEY, v varchar(20), w varchar, c char(3),"
+            " n numeric(6, -2), m numeric, b bit varying(8), t timestamp(3), a numeric(6,2)[])"
+        )
+        (found,) = database_schema(session, "b", [table]).tables
+
+    assert {one.name: one.limit for one in found.columns if one.limit} == {
+        "v": "character varying(20)",
+        "c": "character(3)",
+        "n": "numeric(6,-2)",
+        "b": "bit varying(8)",
+    }

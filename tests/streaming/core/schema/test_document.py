@@ -30,6 +30,7 @@ WHOLE = DatabaseSchema(
                 SchemaColumn("id", "INTEGER", "INTEGER", id_source=IdSource.LARGEST_EVER),
                 SchemaColumn("ü", "TEXT", "TEXT", not_null=True, default="'x'", collation="NOCASE"),
                 SchemaColumn("g", "INT", "INTEGER", generated="(id * 2)"),
+                SchemaColumn("p", "numeric(6,2)", "numeric", limit="numeric(6,2)"),
             ),
             (SchemaUnique(("id",), ("",)), SchemaUnique(("ü",), ("NOCASE",), "id > 0")),
             ("(id > 0)",),
