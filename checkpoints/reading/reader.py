@@ -328,13 +328,14 @@ class Reader:
         """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
 
-    def untaken_commands(self) -> list[str]:
-        """The names of the operator commands that the hub has not taken yet, oldest first."""
+    def untaken_commands(self) -> dict[int, str]:
+        """Number -> name of the operator commands that the hub has not taken yet, oldest first."""
         taken = self.commit.command_number if self.commit else 0
         where = [*equals({"kind": "command"}), f"number > {taken}"]
         table = self.table(TableName.CONFIG)
-        found = select(table, TableName.CONFIG, columns=["command"], where=where, order_by="number")
-        return [name for name in found["command"].to_pylist() if name is not None]
+        columns = ["number", "command"]
+        found = select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
+        return {row["number"]: row["command"] for row in records(found) if row["command"]}
 
     def comparisons(self) -> list[dict[str, Any]]:
         """What rounds of a comparison found, or why they could not be, oldest first."""

@@ -95,11 +95,14 @@ def _ages(reader: Reader, poll: LastPoll | None, now_s: float) -> Freshness:
 
 
 def doubt_of(age: Freshness) -> str | None:
-    """Why the facts may no longer hold, for people; None: a hub is running and reaches Kafka."""
+    """Why the facts may no longer hold, for people; None: a hub is running and reaches Kafka.
+
+    The last commit before a hub starts may be young, and of one that was killed.
+    """
     is_starting = age.presence is HubPresence.STARTING
     if age.ended and age.polled_age_s is not None and not is_starting:
         return f"no hub is running: it ended {as_age(age.polled_age_s)}"
-    return late_text(age) if age.away or age.ended or age.is_stale() else None
+    return late_text(age) if age.away or age.ended or is_starting or age.is_stale() else None
 
 
 def late_text(age: Freshness) -> str:

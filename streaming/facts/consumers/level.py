@@ -134,6 +134,7 @@ def hub_level(
         opened=reader.open_changes(),
         differing=divergent_rows(config, reader),
         unnamed=unnamed,
+        commands=reader.untaken_commands(),
     )
     of_each, rounds = lags(config, reader), recorded_rounds(reader)
     is_level = open_.is_only_unnamed and all(lag.has_all for lag in of_each)

@@ -70,8 +70,12 @@ def unsettled(
     opened: Mapping[tuple[int, str], OpenChanges],
     differing: Sequence[DivergentRow],
     unnamed: Collection[str],
+    commands: Mapping[int, str],
 ) -> Unsettled:
-    """What is not settled; `config`: of those that are served, `opened`: their open changes."""
+    """What is not settled; `config`: of those that are served, `opened`: their open changes.
+
+    `commands`: number -> name of those that no batch had taken when they were read.
+    """
     known = reader.commit.state.replicas if reader.commit else {}
     states = {one.name: known.get(one.rid, ReplicaState(one.rid)) for one in config.replicas}
     counts = {
@@ -82,17 +86,18 @@ def unsettled(
         unread=unread,
         unpublished={name: count for name, one in states.items() if (count := _unpublished(one))},
         waiting={name: count for name, count in counts.items() if count},
-        ordered=_ordered(reader),
+        ordered=_ordered(commands, reader.commit.command_number if reader.commit else 0),
         stopped={name: one.status_text for name, one in states.items() if one.is_stopped},
         differing=differing,
         unnamed=unnamed,
     )
 
 
-def _ordered(reader: Reader) -> dict[str, int]:
+def _ordered(commands: Mapping[int, str], taken: int) -> dict[str, int]:
     """Command -> how many of it no batch has taken, of those that may change rows."""
     known = {name.value for name in CommandName if name.may_change_rows}
-    return dict(Counter(name for name in reader.untaken_commands() if name in known))
+    left = (name for number, name in commands.items() if number > taken)
+    return dict(Counter(name for name in left if name in known))
 
 
 def _unpublished(replica: ReplicaState) -> int:

@@ -165,6 +165,7 @@ def hub_status(
         opened=recorded.opened,
         differing=recorded.differing,
         unnamed=recorded.unnamed,
+        commands=recorded.commands,
     )
     return HubStatus(
         hub=config.hub.name,

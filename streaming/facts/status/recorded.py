@@ -37,11 +37,12 @@ class RecordedFacts:
     `named`: how many records in quarantine are of uncarried rows, which `differing` lists as long
     as they differ. `unnamed`: replica -> reason -> those that name no row. `opened`: (rid, pending
     | waiting) -> its open changes. `crowded`: the replicas with so many open transactions that
-    reading is paused. `names`: rid -> name, of all that ever were. `epochs`: the hub epochs that
-    somebody has not acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed`
-    when they were read; None: they were not yet. `delays`: behind the commit. `compared`: the last
-    comparisons of each agreement's consumer with the hub. `local_writes`: the tables with rows that
-    were written at one replica only. `files`: those of the tables.
+    reading is paused. `names`: rid -> name, of all that ever were. `commands`: number -> name of an
+    operator's commands that no batch had taken. `epochs`: the hub epochs that somebody has not
+    acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed` when they were
+    read; None: they were not yet. `delays`: behind the commit. `compared`: the last comparisons of
+    each agreement's consumer with the hub. `local_writes`: the tables with rows that were written
+    at one replica only. `files`: those of the tables.
     """
 
     differed: int | None = None
@@ -51,6 +52,7 @@ class RecordedFacts:
     opened: Mapping[tuple[int, str], OpenChanges] = field(default_factory=dict)
     crowded: frozenset[int] = frozenset()
     names: Mapping[int, str] = field(default_factory=dict)
+    commands: Mapping[int, str] = field(default_factory=dict)
     differing: tuple[DivergentRow, ...] = ()
     unnamed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     unreplicated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -88,6 +90,7 @@ def recorded_facts(
         opened=opened,
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
         names=config_history(documents).names | names_of(config),
+        commands=reader.untaken_commands(),
         differing=divergent_rows(served, reader),
         unnamed=unnamed_counts(served, reader),
         unreplicated=unreplicated_columns(config, reader),

@@ -14,7 +14,10 @@ import pytest
 from checkpoints.commit.last_poll import LastPoll, write_poll
 from checkpoints.commit.lock import FILE, only_hub, start_again
 from checkpoints.delays import delay_rows
+from checkpoints.reading.reader import Reader, open_state
 from checkpoints.tables import TableName
+from streaming.cli.command import append_command
+from streaming.config.sources.load import load
 from streaming.core.batch.counters import (
     DELETE_DELETE,
     FUNCTION,
@@ -25,9 +28,12 @@ from streaming.core.batch.counters import (
 from streaming.core.counts.counter_keys import ReplicaKey
 from streaming.core.counts.tallies import kept_records
 from streaming.core.delivery.day_delay import DayDelay, day_of
+from streaming.core.model.command import CommandName
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason
 from streaming.core.records.quarantine_budget import KeptSum
 from streaming.core.state.replica_state import AgentEnd, ReplicaState
+from streaming.facts.status.hub import hub_status
+from streaming.facts.status.recorded import recorded_facts
 from tests.checkpoints.written_state import (
     SEEN_MS,
     WrittenState,
@@ -449,6 +455,43 @@ def test_an_idle_hub_that_polls_is_in_order(slackwater: Slackwater, state: Writt
 
     assert answer.code == 0
     assert "2 records of a, as of 0 s ago" in answer.out
+
+
+def test_a_hub_that_starts_over_young_facts_is_not_in_order(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """The one before was killed a moment ago: what it said last holds no more."""
+    state.commit(1, 1, ruv(r1=1), [heard(1), heard(2)], at_ms=now_ms())
+    write_poll(state.root, LastPoll("host:1", now_ms() - 1_000, {}))
+
+    with only_hub(state.root):
+        answer = slackwater("status")
+
+    assert answer.code == 1
+    assert "is starting (" in " ".join(first(answer.out).split())
+
+
+def test_a_hub_at_work_reads_no_table_to_say_how_it_is(
+    state: WrittenState, config_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for that all the time; what was ordered counts until a batch has taken it."""
+    known, config, read = ruv(r1=1), load(config_file), list[TableName]()
+    sent = [agreement("to-a", 1, 1, known), agreement("to-b", 2, 1, known)]
+    state.commit(1, 1, known, [heard(1), heard(2)], sent, at_ms=now_ms())
+    write_poll(state.root, LastPoll("host:1", now_ms(), {}))
+    append_command(open_state(state.root), CommandName.ABORT, csn(1, 1))
+    recorded, commit = recorded_facts(config, open_state(state.root)), open_state(state.root).commit
+    assert commit is not None
+    monkeypatch.setattr(Reader, "table", lambda _, name: read.append(name))
+
+    levels = [
+        [one.level for one in hub_status(config, reader, time.time(), recorded).agreements]
+        for taken in (0, 1)
+        for reader in [Reader(state.root, replace(commit, command_number=taken), None, "host:1")]
+    ]
+
+    assert levels == [[False, False], [True, True]]
+    assert read == []
 
 
 def test_a_topic_of_no_replica_is_named(slackwater: Slackwater, state: WrittenState) -> None:
