@@ -190,7 +190,7 @@ def test_a_detached_database_has_no_position(place: str) -> None:
 
     removed = KIND.uninstall(place, replica="b", discards_unpublished=False, load=None)
 
-    assert len(removed) == 5
+    assert len(removed) == 6
     with pytest.raises(StateError, match="not attached"):
         KIND.position_of(place)
 
