@@ -12,6 +12,7 @@ from streaming.config.config import Config
 from streaming.core.compare.digest import hash_of
 from streaming.core.compare.row_text import Image, quick_text, row_text
 from streaming.core.compare.side import ComparedTable, OpenTable, RowsInMemory
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import Table
 from streaming.facts.history.past_rows import past
@@ -21,43 +22,58 @@ BATCH_ROWS = 10_000
 
 
 @contextmanager
-def compared(config: Config, shown: Mapping[str, RowFilter]) -> Iterator[OpenTable]:
+def compared(
+    config: Config, rows: Mapping[str, RowFilter], columns: Mapping[str, ColumnFilter]
+) -> Iterator[OpenTable]:
     """What opens the tables of the hub for a comparison; StateError: no hub has run yet.
 
-    `shown`: table -> which of its rows are compared; absent: all.
+    `rows`, `columns`: table -> which of its rows are compared, and which columns; absent: all.
     """
     with past(config):
-        yield lambda table: _opened(config, table, shown.get(table.name))
+        yield lambda table: _opened(config, table, rows.get(table.name), columns.get(table.name))
 
 
-def _opened(config: Config, table: Table, shown: RowFilter | None) -> ComparedTable:
+def _opened(
+    config: Config, table: Table, shown: RowFilter | None, known: ColumnFilter | None
+) -> ComparedTable:
     text, quick = row_text(table), quick_text(table)
     rows = (
         (key, hash_of(quick(image.encode()) or text(orjson.loads(image)).encode()))
-        for part in _parts(config, table, shown)
+        for part in _parts(config, table, shown, known)
         for key, image in zip(part["key"].to_pylist(), part["image"].to_pylist(), strict=True)
     )
-    return RowsInMemory(table, rows, lambda keys: images_of(config, table, keys, shown))
+    return RowsInMemory(table, rows, lambda keys: images_of(config, table, keys, shown, known))
 
 
 def images_of(
-    config: Config, table: Table, keys: Collection[str], shown: RowFilter | None = None
+    config: Config,
+    table: Table,
+    keys: Collection[str],
+    shown: RowFilter | None = None,
+    known: ColumnFilter | None = None,
 ) -> dict[str, Image]:
-    """The hub's rows of these keys, as the last commit has them; of a filter what it shows."""
+    """The hub's rows of these keys, as the last commit has them; of filters what they show."""
     found = _rows(config, table, list(keys)) if keys else None
-    rows = _shown(found, shown).to_pylist() if found else []
+    rows = _shown(found, shown, known).to_pylist() if found else []
     return {row["key"]: orjson.loads(row["image"]) for row in rows}
 
 
-def _parts(config: Config, table: Table, shown: RowFilter | None) -> Iterator[pa.RecordBatch]:
+def _parts(
+    config: Config, table: Table, shown: RowFilter | None, known: ColumnFilter | None
+) -> Iterator[pa.RecordBatch]:
     """The rows that are compared, key and image, so many at a time."""
     rows = _rows(config, table, None).select(["key", "image"])
     for part in rows.to_batches(BATCH_ROWS):
-        yield from _shown(pa.Table.from_batches([part]), shown).to_batches()
+        yield from _shown(pa.Table.from_batches([part]), shown, known).to_batches()
 
 
-def _shown(rows: pa.Table, shown: RowFilter | None) -> pa.Table:
-    return rows if shown is None else rows.filter(pa.array(shown.shown(rows["image"].to_pylist())))
+def _shown(rows: pa.Table, shown: RowFilter | None, known: ColumnFilter | None) -> pa.Table:
+    if shown is not None:
+        rows = rows.filter(pa.array(shown.shown(rows["image"].to_pylist())))
+    if known is None:
+        return rows
+    images = known.all_shown(rows["image"].to_pylist())
+    return pa.table({"key": rows["key"], "image": pa.array(images, pa.string())})
 
 
 def _rows(config: Config, table: Table, keys: list[str] | None) -> pa.Table:

@@ -11,7 +11,7 @@ from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore, storage_errors
 from streaming.compare.lag import lag_of, silence_of
 from streaming.compare.run import Pace, Waiting, compared_tables
-from streaming.compare.sides import HUB, opened_side, side_named
+from streaming.compare.sides import HUB, opened_side, side_named, tables_between
 from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
@@ -146,13 +146,13 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     if one.agreement not in serving(config, open_state(root)).agreements:
         return None
     side = side_named(config, name, {name: one.database})
-    known, wanted = config.table_map(), config.tables_of(one.agreement)
+    of_hub, wanted = side_named(config, HUB, {}), config.tables_of(one.agreement)
+    known = tables_between(config, of_hub, side)
     tables = [known[table] for table in known if table in wanted]
     lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
     waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
     told = told_writes(open_state(root)).get(_rid_of(config, name), {})
     pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
-    of_hub = side_named(config, HUB, {})
     with (
         opened_side(config, of_hub, one.load, side) as hub,
         opened_side(config, side, one.load, of_hub) as replica,

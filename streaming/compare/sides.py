@@ -9,9 +9,12 @@ from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
 from streaming.compare.repair import RepairSide
 from streaming.config.config import Config
+from streaming.config.sent_columns import as_sent
 from streaming.core.compare.side import OpenTable
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import ConfigError, QuestionError, StateError
 from streaming.core.model.row_filter import RowFilter
+from streaming.core.model.table import Table
 
 HUB = "hub"
 """What names the hub's rows."""
@@ -21,7 +24,8 @@ HUB = "hub"
 class ComparedSide:
     """A side with its tables; `replica`: its name in the configuration, None: it is none.
 
-    `address`: of its database; None: it is the hub. `rows`: which rows of a table it is shown.
+    `address`: of its database; None: it is the hub. `rows`, `columns`: which rows of a table it is
+    shown, and which columns.
     """
 
     name: str
@@ -29,6 +33,7 @@ class ComparedSide:
     tables: frozenset[str]
     address: DatabaseAddress | None = None
     rows: Mapping[str, RowFilter] = field(default_factory=dict)
+    columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
 
 
 def side_named(config: Config, text: str, databases: Mapping[str, str]) -> ComparedSide:
@@ -52,7 +57,7 @@ def side_named(config: Config, text: str, databases: Mapping[str, str]) -> Compa
             f"{databases[text]} is the database of {found.replica}, not of {text}: correct"
             " --database"
         )
-    return ComparedSide(text, text, tables_of(config, text), found.address, _rows_of(config, text))
+    return _of_replica(config, text, found.address)
 
 
 def _of_database(config: Config, address: DatabaseAddress, text: str) -> ComparedSide:
@@ -67,7 +72,7 @@ def _of_database(config: Config, address: DatabaseAddress, text: str) -> Compare
     name = next((one.name for one in config.replicas if one.rid == rid), None)
     if name is None:
         return ComparedSide(text, None, frozenset(config.table_map()), address)
-    return ComparedSide(name, name, tables_of(config, name), address, _rows_of(config, name))
+    return _of_replica(config, name, address)
 
 
 def tables_of(config: Config, replica: str) -> frozenset[str]:
@@ -76,21 +81,33 @@ def tables_of(config: Config, replica: str) -> frozenset[str]:
     return config.tables_of(own[0]) if own else config.writes_of(config.replica(replica))
 
 
-def _rows_of(config: Config, replica: str) -> Mapping[str, RowFilter]:
-    own = [one for one in config.agreements if one.consumer == replica]
-    return config.row_filters(own[0]) if own else {}
+def _of_replica(config: Config, name: str, address: DatabaseAddress | None) -> ComparedSide:
+    own = [one for one in config.agreements if one.consumer == name]
+    rows = config.row_filters(own[0]) if own else {}
+    columns = config.column_filters(own[0]) if own else {}
+    return ComparedSide(name, name, tables_of(config, name), address, rows, columns)
+
+
+def tables_between(config: Config, one: ComparedSide, other: ComparedSide) -> dict[str, Table]:
+    """Table name -> table, with the columns that both sides have; see `check_filters`."""
+    columns = {**one.columns, **other.columns}
+    return {name: as_sent(table, columns.get(name)) for name, table in config.table_map().items()}
 
 
 def check_filters(one: ComparedSide, other: ComparedSide, tables: Iterable[str]) -> None:
-    """QuestionError: two databases are shown different rows of one of these tables."""
+    """QuestionError: two databases are shown different parts of one of these tables."""
     if one.address is None or other.address is None:
         return
     for table in tables:
-        if one.rows.get(table) != other.rows.get(table):
-            raise QuestionError(
-                f"{one.name} and {other.name} are shown different rows of table {table}: compare"
-                " each of them with the hub"
-            )
+        for what, mine, theirs in (
+            ("rows", one.rows, other.rows),
+            ("columns", one.columns, other.columns),
+        ):
+            if mine.get(table) != theirs.get(table):
+                raise QuestionError(
+                    f"{one.name} and {other.name} are shown different {what} of table {table}:"
+                    " compare each of them with the hub"
+                )
 
 
 def databases_named(texts: list[str]) -> dict[str, str]:
@@ -126,7 +143,7 @@ def opened_side(
     if side.address is None:
         from streaming.compare import hub_rows  # noqa: PLC0415  # it imports Spark
 
-        with hub_rows.compared(config, other.rows) as tables:
+        with hub_rows.compared(config, other.rows, other.columns) as tables:
             yield tables
         return
     with kind_of(side.address.scheme).compared(side.address.place, load) as tables:

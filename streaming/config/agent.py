@@ -18,7 +18,7 @@ def agent_settings(config: Config, replica: str, database: DatabaseAddress) -> A
         config.kafka.bootstrap_servers,
         config.changes_topic(replica),
         config.updates_topic(agreement) if agreement else None,
-        tuple(config.table_map().values()),
+        tuple(config.tables_at(replica).values()),
         config.kafka.options,
         config.limits.record_bytes,
         skew_s=config.limits.skew_s,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from streaming.config.comparison import CompareConfig
-from streaming.config.named_tables import MARK, chosen, filter_texts
+from streaming.config.named_tables import MARK, by_table, chosen
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.retention import RetentionConfig
@@ -26,6 +26,8 @@ from streaming.config.sections import (
     TableConfig,
     TracesConfig,
 )
+from streaming.config.sent_columns import as_sent, column_filters
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.table import Table
@@ -77,11 +79,12 @@ class Config(BaseModel):
         ):
             raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
         for index, agreement in enumerate(self.agreements):
-            try:
-                self.row_filters(agreement)
-            except ConfigError as error:
-                text = f"agreements[{index}].rows: {error}"
-                raise PydanticCustomError("parts", "{text}", {"text": text}) from None
+            for name, filters in (("rows", self.row_filters), ("columns", self.column_filters)):
+                try:
+                    filters(agreement)
+                except ConfigError as error:
+                    text = f"agreements[{index}].{name}: {error}"
+                    raise PydanticCustomError("parts", "{text}", {"text": text}) from None
         return self
 
     def table_map(self) -> dict[str, Table]:
@@ -102,10 +105,16 @@ class Config(BaseModel):
 
     def subscription(self, agreement: AgreementConfig) -> Subscription:
         """What core needs of an agreement."""
-        rid = self.replica(agreement.consumer).rid
-        tables, every_ms = self.tables_of(agreement), agreement.packet_every_ms
-        rows, limit = self.row_filters(agreement), agreement.bytes_per_s
-        return Subscription(agreement.name, rid, tables, every_ms, rows, agreement.times, limit)
+        return Subscription(
+            agreement.name,
+            self.replica(agreement.consumer).rid,
+            self.tables_of(agreement),
+            agreement.packet_every_ms,
+            self.row_filters(agreement),
+            agreement.times,
+            agreement.bytes_per_s,
+            self.column_filters(agreement),
+        )
 
     def row_filters(self, agreement: AgreementConfig) -> dict[str, RowFilter]:
         """Table -> which of its rows this agreement sends; ConfigError: one says no condition."""
@@ -116,8 +125,30 @@ class Config(BaseModel):
         tables = self.table_map()
         return {
             name: RowPredicate(text, tables[name])
-            for name, text in filter_texts(agreement.rows, self.tables_of(agreement)).items()
+            for name, text in by_table(agreement.rows, self.tables_of(agreement)).items()
         }
+
+    def column_filters(self, agreement: AgreementConfig) -> dict[str, ColumnFilter]:
+        """Table -> which of its columns this agreement sends; ConfigError: it cannot be so."""
+        tables, own = self.table_map(), self.tables_of(agreement)
+        writes = self.writes_of(self.replica(agreement.consumer))
+        return column_filters(agreement.columns, {name: tables[name] for name in own}, writes)
+
+    @property
+    def hidden_columns(self) -> dict[tuple[str, str], frozenset[str]]:
+        """(replica, table) -> the columns that are not sent to it, where there are some."""
+        tables = self.table_map()
+        return {
+            (one.consumer, name): frozenset(tables[name].columns) - known.columns
+            for one in self.agreements
+            for name, known in self.column_filters(one).items()
+        }
+
+    def tables_at(self, replica: str) -> dict[str, Table]:
+        """Table name -> table, with the columns that this replica has of it."""
+        own = [one for one in self.agreements if one.consumer == replica]
+        known = self.column_filters(own[0]) if own else {}
+        return {name: as_sent(table, known.get(name)) for name, table in self.table_map().items()}
 
     def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
         """The names of the tables that this replica may write."""

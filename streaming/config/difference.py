@@ -7,7 +7,7 @@ from typing import Any
 
 from streaming.config.config import Config
 from streaming.config.holding import HOLDS, HoldsFrom
-from streaming.config.named_tables import filter_texts
+from streaming.config.named_tables import by_table
 from streaming.core.text.wording import as_count
 
 _ENTRIES = ("replicas", "tables", "agreements")
@@ -154,10 +154,10 @@ class _Causes:
                 return f"it starts anew: {self._consumer(self.after, name)} gets every row"
             case "agreements[].tables":
                 return self._of_tables(name)
-            case "agreements[].rows":
-                return self._of_rows(name)
             case "agreements[].delay_s":
                 return self._of_delay(name)
+            case "agreements[].rows" | "agreements[].columns":
+                return self._of_filter(name, field.rpartition(".")[2])
             case "hub.topic_prefix":
                 return "all topics have other names, and what is in those of now is not read"
             case "hub.state":
@@ -178,15 +178,17 @@ class _Causes:
             said.append(f"{consumer} keeps its rows of {_named(removed)} as they are")
         return "; ".join(said)
 
-    def _of_rows(self, name: str) -> str:
-        old, new = (_conditions_of(config, name) for config in (self.before, self.after))
+    def _of_filter(self, name: str, kind: str) -> str:
+        old, new = (_filters_of(config, name, kind) for config in (self.before, self.after))
         others = sorted(table for table in old.keys() & new if old[table] != new[table])
         if not others:
             return ""
         consumer = self._consumer(self.after, name)
+        lost = ", and loses the rows that it is not shown" if kind == "rows" else ""
+        agent = "" if kind == "rows" else "; start its agent with it"
         return (
-            f"{consumer} gets {_named(others)} anew, and loses the rows that it is not shown; what"
-            " it writes there meanwhile is concurrent"
+            f"{consumer} gets {_named(others)} anew{lost}; what it writes there meanwhile is"
+            f" concurrent{agent}"
         )
 
     def _of_delay(self, name: str) -> str:
@@ -212,11 +214,12 @@ def _tables_of(config: Config, name: str) -> frozenset[str]:
     return next(config.tables_of(one) for one in config.agreements if one.name == name)
 
 
-def _conditions_of(config: Config, name: str) -> dict[str, str]:
-    """Table -> the condition of its rows, "": all of them."""
+def _filters_of(config: Config, name: str, kind: str) -> dict[str, object]:
+    """Table -> the condition of its rows, or its columns; None: all of them."""
     one = next(one for one in config.agreements if one.name == name)
     tables = config.tables_of(one)
-    return {**dict.fromkeys(tables, ""), **filter_texts(one.rows, tables)}
+    filters = one.rows if kind == "rows" else config.column_filters(one)
+    return {**dict.fromkeys(tables), **by_table(filters, tables)}
 
 
 def _named(tables: list[str]) -> str:

@@ -29,8 +29,8 @@ _HUB_EPOCH = {
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
     "agreements[]": (
-        *("name", "consumer", "tables", "rows", "packets", "packet_every_s", "delay_s", "hours"),
-        "bytes_per_s",
+        *("name", "consumer", "tables", "rows", "columns"),
+        *("packets", "packet_every_s", "delay_s", "hours", "bytes_per_s"),
     ),
     "functions": ("modules",),
     "limits": (

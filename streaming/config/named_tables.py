@@ -3,7 +3,9 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
 
+T = TypeVar("T")
 MARK = "*"
 
 
@@ -12,10 +14,10 @@ def chosen(named: Iterable[str], tables: Collection[str]) -> frozenset[str]:
     return frozenset(table for one in named for table in _matching(one, tables))
 
 
-def filter_texts(rows: Mapping[str, str], tables: Collection[str]) -> dict[str, str]:
-    """Table -> its condition, of conditions by name or pattern; the first that names it holds."""
-    texts = [(table, text) for named, text in rows.items() for table in _matching(named, tables)]
-    return dict(reversed(texts))
+def by_table(filters: Mapping[str, T], tables: Collection[str]) -> dict[str, T]:
+    """Table -> its filter, of filters by name or pattern; the first that names it holds."""
+    found = [(table, one) for named, one in filters.items() for table in _matching(named, tables)]
+    return dict(reversed(found))
 
 
 def unknown(named: Iterable[str], tables: Collection[str]) -> Iterator[str]:

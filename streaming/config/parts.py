@@ -96,9 +96,11 @@ def _unknown_parts(
             )
         yield from _unknown_tables(f"agreements[{index}].tables", _tables_of(agreement), tables)
         yield from _not_limited(index, agreement)
-        own, rows = chosen(_tables_of(agreement), tables), agreement.get("rows")
-        filtered = [*rows] if isinstance(rows, Mapping) else []
-        yield from _unknown_tables(f"agreements[{index}].rows", filtered, sorted(own))
+        own = sorted(chosen(_tables_of(agreement), tables))
+        for name in ("rows", "columns"):
+            filters = agreement.get(name)
+            filtered = [*filters] if isinstance(filters, Mapping) else []
+            yield from _unknown_tables(f"agreements[{index}].{name}", filtered, own)
 
 
 def _not_limited(index: int, agreement: Entry) -> Iterator[str]:

@@ -345,7 +345,7 @@ class TableConfig(_Section):
 class AgreementConfig(_Section):
     """What one consumer is sent."""
 
-    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where", "columns")
+    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where")
 
     name: Name
     """Its name; the consumer reads <prefix>updates.<name>."""
@@ -358,6 +358,10 @@ class AgreementConfig(_Section):
     """Which rows of a table it is sent: a condition in SQL on the table's columns, by the table's
     name or a pattern of names, of which the first holds that matches:
     `orders = "region = 'eu' AND total > 10"`. By default all (docs/filters.md)."""
+    columns: dict[Identifier, tuple[Identifier, ...]] = {}
+    """Which columns of a table it is sent, those of the key among them, by the table's name or a
+    pattern of names, of which the first holds that matches: `customers = ["id", "name"]`. By
+    default all (docs/filters.md)."""
     packets: Path | None = None
     """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
     what would go to the topic, and takes from there what the consumer wrote. A relative path is in

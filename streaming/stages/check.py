@@ -4,6 +4,7 @@
    of tables that their replicas may write.
 2. So are canonical commits (stages/commits.py).
 3. Changes in another spelling are canonicalized (stages/spelling.py) and parsed as in step 1.
+   Changes of a replica that is not sent some columns lose them there, as in core.
 4. All other records are checked one by one by core (core/records/check.py).
 
 Steps 1 to 3 only accept records, with the same canonical texts as core; only core rejects. The
@@ -16,11 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.table import Table
 from streaming.core.records.check import LIMITS, CheckedRecord, Limits, check
 from streaming.core.records.record import RecordKind
 from streaming.stages.changes import parse_changes
-from streaming.stages.checked import NO_CHECKED, PLACED, Column, checked
+from streaming.stages.checked import (
+    CHECKED,
+    NO_CHECKED,
+    PLACED,
+    Column,
+    bools,
+    checked,
+    one_array,
+)
 from streaming.stages.commits import parse_commits
 from streaming.stages.spelling import canonicalized
 
@@ -41,7 +51,7 @@ def check_records(
         if not placed.num_rows:
             break
         good, is_good = step(placed, tables, limits)
-        parts.append(good)
+        parts.append(_with_own_columns(good, limits) if limits.columns else good)
         placed = placed.filter(pa.array(~is_good)) if good.num_rows else placed
     return pa.concat_tables([*parts, _one_by_one(placed, tables, limits)])
 
@@ -86,6 +96,27 @@ def _other_spellings(
     good, fits = _permitted_changes(again, tables, limits)
     is_good[is_good] = fits
     return good, is_good
+
+
+def _with_own_columns(good: pa.Table, limits: Limits) -> pa.Table:
+    """Return CHECKED without the columns that replicas are not sent; see core."""
+    for rid, filters in limits.columns.items():
+        for table, known in filters.items():
+            own = pc.and_(pc.equal(good["rid"], rid), pc.equal(good["table"], table))
+            own = pc.fill_null(own, False)  # noqa: FBT003 - the value
+            if bools(own).any():
+                good = _cut(good, own, known)
+    return good
+
+
+def _cut(good: pa.Table, own: pa.ChunkedArray, known: ColumnFilter) -> pa.Table:
+    for name in ("before", "after"):
+        images = pa.array(known.all_shown(good[name].filter(own).to_pylist()), pa.string())
+        column = pc.replace_with_mask(one_array(good[name]), one_array(own), images)
+        good = good.set_column(good.schema.get_field_index(name), CHECKED.field(name), column)
+    partial = pc.or_(good["partial"], pc.and_(own, pc.is_valid(good["after"])))
+    place = good.schema.get_field_index("partial")
+    return good.set_column(place, CHECKED.field("partial"), partial)
 
 
 def _one_by_one(placed: pa.Table, tables: Mapping[str, Table], limits: Limits) -> pa.Table:

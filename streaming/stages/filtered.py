@@ -1,7 +1,8 @@
-"""What the row filters of an agreement make of changelog rows.
+"""What the filters of an agreement make of changelog rows.
 
-A change that leaves a row shown is sent as it is, one that leaves it hidden as its delete; and not
-at all if the row was surely hidden before. tests/reference/sending.py says the same of one entry.
+A change that leaves a row shown is sent with the columns that are sent, one that leaves it hidden
+as its delete; and not at all if the row was surely hidden before. tests/reference/sending.py says
+the same of one entry.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,6 +33,30 @@ def hidden(log: pa.Table, subscription: Subscription) -> Bools:
     """Mark the rows whose image the agreement does not show; they are sent as deletes."""
     there = bools(pc.is_valid(log["image"]))
     return _marked(log, "image", there, subscription, _not_shown)
+
+
+def with_shown_columns(rows: pa.Table, table: str, subscription: Subscription) -> pa.Table:
+    """Return rows of a table, with their images, as an agreement sends them."""
+    known = subscription.columns.get(table)
+    if known is None:
+        return rows
+    images = pa.array(known.all_shown(rows["image"].to_pylist()), pa.string())
+    return rows.set_column(rows.schema.get_field_index("image"), "image", images)
+
+
+def cut(log: pa.Table, subscription: Subscription) -> tuple[Bools, pa.Array]:
+    """Mark the rows with an image in which columns are not sent; the images that are sent of them.
+
+    What row filters hide has none.
+    """
+    there, found = bools(pc.is_valid(log["image"])), np.zeros(log.num_rows, dtype=np.bool_)
+    images = dict[int, str | None]()
+    for table, known in subscription.columns.items():
+        places = np.flatnonzero(there & bools(pc.equal(log["table"], table)))
+        shown = known.all_shown(log["image"].take(pa.array(places)).to_pylist())
+        images |= zip(places.tolist(), shown, strict=True)
+        found[places] = True
+    return found, pa.array([images[place] for place in sorted(images)], pa.string())
 
 
 def left_out(log: pa.Table, subscription: Subscription) -> Bools:

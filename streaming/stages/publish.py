@@ -21,7 +21,7 @@ from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Ints, ints, is_away, one_array
-from streaming.stages.filtered import hidden
+from streaming.stages.filtered import cut, hidden
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
@@ -100,7 +100,7 @@ def _encoded(log: pa.Table) -> pa.Array:
 
 
 class OutgoingShown(Outgoing):
-    """Changelog rows for an agreement with filters: what they hide is a delete."""
+    """Changelog rows for an agreement with filters: what they hide is a delete, or left out."""
 
     def __init__(self, outgoing: Outgoing, subscription: Subscription) -> None:
         """`outgoing`: rows of which no images are on the executors."""
@@ -109,21 +109,29 @@ class OutgoingShown(Outgoing):
         self.order = outgoing.order
         self.away = outgoing.away
         self.recipients = outgoing.recipients
-        self._hidden = pa.array(hidden(outgoing.log, subscription))
+        self._subscription = subscription
 
     @cached_property
     def items(self) -> pa.Array:
         """Return, by row, its item as JSON text (large_binary)."""
-        items, log = one_array(self._prepared.items), self.log.filter(self._hidden)
-        columns = {name: log[name] for name in log.column_names}
-        columns["op"] = pa.repeat(Op.DELETE.value, log.num_rows)
-        columns["image"] = pa.nulls(log.num_rows, pa.string())
-        return pc.replace_with_mask(items, self._hidden, one_array(_encoded(pa.table(columns))))
+        is_hidden = hidden(self.log, self._subscription)
+        is_cut, images = cut(self.log, self._subscription)
+        changed = self.log.filter(pa.array(is_hidden | is_cut))
+        gone = pa.array(is_hidden[is_hidden | is_cut])
+        columns = {name: changed[name] for name in changed.column_names}
+        if is_cut.any():
+            here = pa.array(is_cut[is_hidden | is_cut])
+            columns["image"] = pc.replace_with_mask(one_array(changed["image"]), here, images)
+        columns["op"] = pc.if_else(gone, Op.DELETE.value, changed["op"])
+        columns["image"] = pc.if_else(gone, None, columns["image"])
+        encoded = one_array(_encoded(pa.table(columns)))
+        items = one_array(self._prepared.items)
+        return pc.replace_with_mask(items, pa.array(is_hidden | is_cut), encoded)
 
 
 def shown(outgoing: Outgoing, subscription: Subscription) -> Outgoing:
     """Return changelog rows as an agreement sends them."""
-    return OutgoingShown(outgoing, subscription) if subscription.rows else outgoing
+    return OutgoingShown(outgoing, subscription) if subscription.has_filters else outgoing
 
 
 class OutgoingWithRanges:

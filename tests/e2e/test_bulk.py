@@ -25,6 +25,7 @@ from streaming.core.conflict.window import Window, last_touched
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.row import RowState
 from streaming.core.model.table import ColumnType, Table
@@ -93,7 +94,7 @@ def two_datasets(topology: Topology) -> Topology:
 
 
 def filtered(topology: Topology) -> Topology:
-    """The same, two replicas of which are shown some rows only."""
+    """The same, two replicas of which are shown some rows only, or some columns."""
     texts = {2: {"t": "w IS NULL", "u": "w = 'x'"}, 3: {"t": "v <> 'o' AND NOT w IS NULL"}}
     subscriptions = {
         name: replace(
@@ -102,6 +103,7 @@ def filtered(topology: Topology) -> Topology:
                 table: RowPredicate(text, topology.tables[table])
                 for table, text in texts.get(one.consumer, {}).items()
             },
+            columns={"u": ColumnFilter(frozenset({"id", "v"}))} if one.consumer == 3 else {},
         )
         for name, one in topology.subscriptions.items()
     }

@@ -76,6 +76,7 @@ from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_r
 from tests.model.post import Packet
 from tests.model.undone import undone_rows
 from tests.reference.batch import BatchDecision, decide
+from tests.reference.columns import with_columns
 from tests.reference.pages import bound_of
 from tests.reference.sending import is_for, items_of, last_of_rows, row_of, tracked
 
@@ -282,6 +283,10 @@ class PureHub:
         found = self._check(rid, session, record, self.writes)
         is_uncarried = found.reason is not None and found.reason.is_uncarried
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
+        known = self.topology.columns.get(rid, {})
+        if isinstance(record, Change) and record.table in known:
+            short = with_columns(record, known[record.table])
+            received = replace(received, record=short, content=found.content)
         if is_uncarried:
             received = replace(
                 received, reason=found.reason, detail=found.detail or "", content=found.content
@@ -293,7 +298,9 @@ class PureHub:
         self, rid: int, session: str | None, record: Record, writes: Mapping[int, frozenset[str]]
     ) -> CheckedRecord:
         value = wire.encode(session or "", record)
-        return check(value, rid, self.topology.tables, Limits(writes=writes))
+        return check(
+            value, rid, self.topology.tables, Limits(writes=writes, columns=self.topology.columns)
+        )
 
     def agreement_read_by(self, rid: int) -> str:
         """The agreement whose updates this replica reads."""
@@ -916,7 +923,7 @@ class PureHub:
         items = [
             one
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
-            for one in items_of(entry, filters)
+            for one in items_of(entry, filters, subscription.columns)
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
         parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]

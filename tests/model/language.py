@@ -4,6 +4,7 @@
 Every replica sends a hello before the first sentence after `given`, and all are level then.
 """
 
+import json
 import re
 from collections.abc import Collection
 
@@ -62,6 +63,8 @@ def given(story: Story, names: str) -> None:
 
     `t is EPOCH, r2 sees w1|w3`: of t it is shown the rows with these values only.
 
+    `t is EPOCH, r2 lacks s`: t has a column s, which it is not sent.
+
     `; r3 joins later`: it is configured, and its agent was never started.
     """
     named, *parts = names.split("; ")
@@ -84,6 +87,7 @@ def given(story: Story, names: str) -> None:
     on_refused: dict[str, OnRefused] = {}
     forbidden: list[tuple[str, str]] = []
     shown: dict[tuple[str, str], str] = {}
+    lacking: list[tuple[str, str]] = []
     for table in tables:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", ")
@@ -94,8 +98,13 @@ def given(story: Story, names: str) -> None:
                 forbidden.append((name, what))
             elif word.endswith(" sees"):
                 shown[name, word.removesuffix(" sees")] = _condition(what)
+            elif word.endswith(" lacks"):
+                lacking.append((name, word.removesuffix(" lacks")))
             else:
                 hidden.append((name, what))
+    for replica in replicas.values():
+        replica.wide = {name for name, _ in lacking}
+        replica.lacking = {name for name, who in lacking if who == replica.name}
     by_packets = [word[1] for word in words if word and "(packets)" in word[2]]
     made = topology(
         list(replicas.values()),
@@ -105,6 +114,7 @@ def given(story: Story, names: str) -> None:
         by_packets=by_packets,
         shown=shown,
         delayed=[word[1] for word in words if word and "(delayed)" in word[2]],
+        lacking=lacking,
     )
     posts = {name: Post() for name in by_packets}
     story.world = World(replicas, story.make(made), posts=posts)
@@ -732,6 +742,15 @@ def settles(story: Story) -> None:
 def row_is(story: Story, key: str, value: str, place: str) -> None:
     """`gone`: there is no such row. The place is a replica, `the hub` or `the other hub`."""
     claim(story, _values(story, place).get(key, "gone"), value)
+
+
+@sentence("s of {key} is {value} at {place*}")
+def column_is_at(story: Story, key: str, value: str, place: str) -> None:
+    """`s of k is w1 at r1 hub`: the column that not everybody is sent."""
+    for one in place.split():
+        world = story.world
+        rows = world.rows_of_hub() if one == "hub" else world.rows_of(one)
+        claim(story, json.loads(rows[key]).get("s"), value)
 
 
 @sentence("{key} is {value} everywhere")

@@ -126,7 +126,7 @@ class RealHub:
                 ),
                 *(
                     f'[[agreements]]\nname = "{s.name}"\nconsumer = "{s.name}"\n'
-                    f"tables = {sorted(s.tables)}{_packets_text(s)}{_rows_text(s)}"
+                    f"tables = {sorted(s.tables)}{_packets_text(s)}{_filters_text(s)}"
                     f"\ndelay_s = {s.times.delay_ms // 1_000}"
                     for s in subscriptions
                 ),
@@ -565,9 +565,11 @@ def _packets_text(subscription: Subscription) -> str:
     return by_packets if subscription.is_by_packets else ""
 
 
-def _rows_text(subscription: Subscription) -> str:
-    conditions = (f'\nrows.{name} = "{one}"' for name, one in subscription.rows.items())
-    return "".join(conditions)
+def _filters_text(subscription: Subscription) -> str:
+    rows = (f'\nrows.{name} = "{one}"' for name, one in subscription.rows.items())
+    known = subscription.columns.items()
+    columns = (f"\ncolumns.{name} = {sorted(one.columns)}" for name, one in known)
+    return "".join([*rows, *columns])
 
 
 def _answers(values: Iterable[bytes]) -> Iterator[Update | Stopped]:

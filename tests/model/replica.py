@@ -36,6 +36,10 @@ from streaming.core.tracking.ranges import KeyRange, key_order
 
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT, "v": ColumnType.TEXT})
 """The tables of the model: a key and a value; the value names the write that made it."""
+WIDE = replace(TABLE, columns={**TABLE.columns, "s": ColumnType.TEXT})
+"""The same with a column that not everybody is sent; a write sets it to its value too."""
+UNSENT = "default"
+"""What the column has where it is not sent: a default that nobody wrote."""
 
 
 def row_of(name: str) -> RowKey:
@@ -193,7 +197,7 @@ class Replica:
     `saved`: the images that no record holds and that an item of the hub, or emptying the database,
     has overwritten. `given_up`: those that its user overwrote himself, or that were lost with the
     database. `longs`: all that were ever written, each with the transaction that it is of, if it is
-    of one.
+    of one. `wide`: the tables that are as WIDE is; of those in `lacking` it is not sent column s.
     """
 
     name: str
@@ -231,6 +235,8 @@ class Replica:
     is_absent: bool = False
     snapshot: str | None = None
     to_tell: list[str] = field(default_factory=list)
+    wide: set[str] = field(default_factory=set)
+    lacking: set[str] = field(default_factory=set)
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -276,7 +282,7 @@ class Replica:
         csn, inside = self._begin(clock_s, transaction, reuse)
         old = (inside.rows if inside else {}).get(key, self.rows.get(key, ABSENT))
         op = Op.DELETE if value is None else Op.UPDATE if old.image is not None else Op.INSERT
-        new = Version(csn, None if value is None else image(key, value))
+        new = Version(csn, None if value is None else self._image(key, value))
         change = Change(csn, self.rid, self.epoch, *row_of(key), op, captured(new.image))
         before = old.image if is_carried(old.image) else row_of(key)[1]
         change = change._replace(before=before, prim_csn=inside.primary if inside else None)
@@ -292,11 +298,19 @@ class Replica:
             self._hold(key, new)
         return write
 
+    def _image(self, key: str, value: str | Mapping[str, str]) -> str:
+        """The row as it stands here, and as its agent captures it."""
+        text, table = image(key, value), table_of(key)
+        if table not in self.wide:
+            return text
+        name = UNSENT if table in self.lacking else value_of(text)
+        return json.dumps({**json.loads(text), "s": name}, separators=(",", ":"))
+
     def edit_unseen(self, key: str, value: str | None) -> None:
         """Change a row, or delete it, so that no agent sees it: its triggers are off."""
         old = self.rows.get(key, ABSENT)
         self.given_up.add(old)
-        self._hold(key, replace(old, image=None if value is None else image(key, value)))
+        self._hold(key, replace(old, image=None if value is None else self._image(key, value)))
 
     def truncate(self, table: str, clock_s: int, transaction: str | None = None) -> Write:
         """Delete all rows of a table by one change; see `write`."""
@@ -324,7 +338,7 @@ class Replica:
     def begin_snapshot(self, rows: Mapping[str, str] | None = None) -> None:
         """Tell its rows, or these that it has and nobody knows of; its next hello names it."""
         for key, value in (rows or {}).items():
-            self._hold(key, Version(None, image(key, value)))
+            self._hold(key, Version(None, self._image(key, value)))
         self.is_absent, self.snapshot = False, f"snapshot of {self.name} {self.sessions}"
         self.to_tell = sorted(key for key, one in self.rows.items() if one.image is not None)
         self.journal.append(Line(Snapshot("begin", self.snapshot, TABLE.name)))

@@ -227,11 +227,13 @@ def _every(step: int, first: int) -> str:
 
 
 @st.composite
-def tables(draw: st.DrawFn, *, acts: bool = False, filters: bool = False) -> str:
+def tables(
+    draw: st.DrawFn, *, acts: bool = False, filters: bool = False, columns: bool = False
+) -> str:
     """Two tables, any function for each, and perhaps a replica that does not see one.
 
     `acts`: a refused row stops its agreement, or is sent again by itself. `filters`: replicas are
-    shown half of the values.
+    shown half of the values. `columns`: some are not sent a column.
     """
     first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
     hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
@@ -245,6 +247,8 @@ def tables(draw: st.DrawFn, *, acts: bool = False, filters: bool = False) -> str
             on_t + f", r2 sees {some}",
             on_u + draw(st.sampled_from(["", f", r1 sees {some}"])),
         )
+    if columns:
+        on_t, on_u = on_t + ", r2 lacks s", on_u + draw(st.sampled_from(["", ", r1 lacks s"]))
     return f"; t is {first}{on_t}; u is {second}{on_u}{hidden}"
 
 
@@ -260,14 +264,15 @@ def plots(
     by_packets: bool = False,
     filters: bool = False,
     delayed: bool = False,
+    columns: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
-    replica joins later. `by_packets`: Kafka does not reach it. `filters`: see `tables`.
-    `delayed`: the third replica is.
+    replica joins later. `by_packets`: Kafka does not reach it. `filters`, `columns`: see
+    `tables`. `delayed`: the third replica is.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -277,7 +282,7 @@ def plots(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
-        draw(tables(acts=acts, filters=filters)) if several else "",
+        draw(tables(acts=acts, filters=filters, columns=columns)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
         joins,
         by_packets,

@@ -251,6 +251,20 @@ def test_replicas_converge_though_an_operator_undoes_what_they_wrote(plot: Plot)
 
 
 @FIXED
+@given(plots({**AWAY, **GOOD}, several=True, filters=True, columns=True))
+def test_replicas_hold_the_columns_that_they_are_sent(plot: Plot) -> None:
+    """Whoever lacks a column writes its rows too, and what it has there reaches nobody."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots({**EVERYTHING, **COMPARED}, several=True, unique=True, columns=True))
+def test_replicas_hold_the_columns_that_they_are_sent_whatever_happens(plot: Plot) -> None:
+    """Columns beside restores, resyncs, snapshots, truncates, refused rows and repairs."""
+    hold(plot, AT_REST)
+
+
+@FIXED
 @given(plots(FEEDS, several=True, by_packets=True))
 def test_replicas_converge_though_one_is_fed_by_packets(plot: Plot) -> None:
     """Which are lost, doubled and swapped, over restarts of agent and hub."""

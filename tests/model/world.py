@@ -12,6 +12,7 @@ from checkpoints.commit.faults import FaultPoint
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import HUB_RID, Change, Op
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.command import UndoOrder
 from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
@@ -24,7 +25,19 @@ from streaming.filters.row_predicate import RowPredicate
 from tests.model.backend import Backend, Judgement
 from tests.model.post import Post
 from tests.model.renumber import renumber
-from tests.model.replica import ABSENT, TABLE, Line, Replica, Write, name_of, row_of, value_of
+from tests.model.replica import (
+    ABSENT,
+    TABLE,
+    UNSENT,
+    WIDE,
+    Line,
+    Replica,
+    Write,
+    name_of,
+    row_of,
+    table_of,
+    value_of,
+)
 
 ROUNDS = 30
 """So many rounds of everybody doing all that can be done must be enough to become quiet.
@@ -56,12 +69,16 @@ MERGE = "tests.model.world:merge"
 """The user's conflict function of the model, by its import path."""
 
 
+SHORT = ColumnFilter(frozenset(TABLE.columns))
+"""What is sent of a table whose column s is not."""
+
+
 def merge(row: Image | None, change: Image | None, _facts: ConflictFacts) -> Image | Winner:
     """Both values, whoever wrote them; a delete wins."""
     if row is None or change is None:
         return Winner.CHANGE
     values = {*str(row["v"]).split("+"), *str(change["v"]).split("+")}
-    return {**change, "v": "+".join(sorted(values))}
+    return {**row, **change, "v": "+".join(sorted(values))}
 
 
 def topology(
@@ -76,6 +93,7 @@ def topology(
     by_packets: Collection[str] = (),
     shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
     delayed: Collection[str] = (),
+    lacking: Collection[tuple[str, str]] = (),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
@@ -83,11 +101,12 @@ def topology(
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
     `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
     of the rows that it is shown. `delayed`: the replicas that are sent what is DELAY_S old.
+    `lacking`: (table, replica) of which it is sent no column s.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
         name: replace(
-            TABLE,
+            WIDE if name in {table for table, _ in lacking} else TABLE,
             name=name,
             function=_function(text, rids),
             on_refused=on_refused.get(name, OnRefused.SKIP),
@@ -106,6 +125,7 @@ def topology(
                 if replica == r.name
             },
             SendingTimes(DELAY_S * 1_000) if r.name in delayed else AT_ONCE,
+            columns={table: SHORT for table, replica in lacking if replica == r.name},
         )
         for r in replicas
     }
@@ -447,9 +467,14 @@ class World:
             self.hub.undo(order)
 
     def rows_of(self, replica: str) -> dict[str, str]:
-        """Key -> image of the rows that exist at a replica."""
-        rows = self.replicas[replica].rows.items()
-        return {key: version.image for key, version in rows if version.image is not None}
+        """Key -> image of the rows that exist at a replica, without a default that is not sent."""
+        one = self.replicas[replica]
+        found = {key: row.image for key, row in one.rows.items() if row.image is not None}
+        default = f',"s":"{UNSENT}"}}'
+        return {
+            key: image.replace(default, "}") if table_of(key) in one.lacking else image
+            for key, image in found.items()
+        }
 
     def rows_of_hub(self) -> dict[str, str]:
         """Key -> image of the rows that exist at the hub."""
@@ -460,10 +485,13 @@ class World:
         return self.hub.topology.sees(self.replicas[replica].rid, row_of(key)[0])
 
     def shown(self, replica: str, rows: Mapping[str, str]) -> dict[str, str]:
-        """The rows of the hub, key -> image, that a replica is shown."""
+        """The rows of the hub, key -> image, that a replica is shown, with the columns it has."""
         filters = self.hub.topology.by_consumer[self.replicas[replica].rid].rows
+        columns = self.hub.topology.by_consumer[self.replicas[replica].rid].columns
         return {
             key: image
+            if (short := columns.get(row_of(key)[0])) is None
+            else short.shown(image) or ""
             for key, image in rows.items()
             if (known := filters.get(row_of(key)[0])) is None or known.shown([image])[0]
         }

@@ -7,14 +7,19 @@ from types import MappingProxyType
 from streaming.core.batch.sending import PAGE, LogEntry, RangeRefresh, Refresh, kept_item
 from streaming.core.conflict.judge import Judged, Verdict
 from streaming.core.model.change import HUB_RID, Op, RowKey
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.row import Floor
 from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.ruv import Ruv
 from streaming.core.records.record import Item, ItemType, RangeItem
+from tests.reference.columns import image_with
 
 Filters = Mapping[str, RowFilter]
 """Table -> which of its rows a consumer is shown."""
 NO_FILTERS: Filters = MappingProxyType({})
+Columns = Mapping[str, ColumnFilter]
+"""Table -> which of its columns a consumer is sent."""
+ALL_COLUMNS: Columns = MappingProxyType({})
 
 
 def is_for(
@@ -109,23 +114,31 @@ def tracked(
     return found
 
 
-def items_of(entry: LogEntry, filters: Filters = NO_FILTERS) -> tuple[Item | RangeItem, ...]:
+def items_of(
+    entry: LogEntry, filters: Filters = NO_FILTERS, columns: Columns = ALL_COLUMNS
+) -> tuple[Item | RangeItem, ...]:
     """Return the items that a consumer is sent for an entry; of a range its rows behind it.
 
-    What its filters hide is a delete, or no row of a range.
+    What its filters hide is a delete, or no row of a range; of a row they may show some columns.
     """
     if not isinstance(entry, RangeRefresh):
         found = item(entry)
         known = filters.get(found.table)
         if known is not None and found.after is not None and not known.shown([found.after])[0]:
             found = replace(found, op=Op.DELETE, after=None)
-        return (found,)
+        return (_cut(found, columns),)
     table = entry.range.table
     rows = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
     if table in filters:
         rows = [one for one in rows if filters[table].shown([one.row.image])[0]]
     kept = [kept_item(table, key) for key in entry.kept]
-    return (RangeItem(*entry.range, len(rows) + len(kept)), *map(item, rows), *kept)
+    items = (_cut(item(one), columns) for one in rows)
+    return (RangeItem(*entry.range, len(rows) + len(kept)), *items, *kept)
+
+
+def _cut(found: Item, columns: Columns) -> Item:
+    known = columns.get(found.table)
+    return found if known is None else replace(found, after=image_with(found.after, known))
 
 
 def item(entry: RowEntry) -> Item:

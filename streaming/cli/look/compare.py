@@ -33,6 +33,7 @@ from streaming.compare.sides import (
     databases_named,
     opened_side,
     side_named,
+    tables_between,
 )
 from streaming.config.config import Config
 from streaming.config.sources.load import load
@@ -240,7 +241,7 @@ def _compared(
     load_: str | None,
 ) -> ReplicaComparison:
     first, second = sides
-    known, both = config.table_map(), first.tables & second.tables
+    known, both = tables_between(config, first, second), first.tables & second.tables
     if missing := [one for one in named if one not in both]:
         raise QuestionError(
             f"{first.name} and {second.name} do not both have table {missing[0]!r}: use one of"

@@ -224,7 +224,8 @@ def check(
         write_line(kind.generated_tables(place, load_).rstrip())
         return
     configured = load(config)
-    tables = tuple(configured.table_map().values())
+    name = replica or kind.name_of(place)
+    tables = tuple(configured.tables_at(name).values())
     found = kind.check(
         place,
         tables,
@@ -233,7 +234,7 @@ def check(
         load=load_,
         looks_at_references=rows_,
     )
-    schema = kind.schema_of(place, replica or kind.name_of(place), tables)
+    schema = kind.schema_of(place, name, tables)
     if document is not None:
         write_file(document, document_text(schema.document(), indent=2) + "\n")
     if as_json:

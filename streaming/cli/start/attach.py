@@ -1,5 +1,6 @@
 """`attach` and `detach`: make a database a replica, and an ordinary one again."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -55,7 +56,7 @@ def attach(
     """
     configured = load(config)
     key = _key(configured, replica)
-    chosen = _chosen(configured, tables)
+    chosen = _chosen(configured.tables_at(replica), tables)
     kind, place = kind_of(database.scheme), database.place
     plan = kind.attach_plan(place, key, chosen, rows_are_shared=rows_are_shared)
     done = list[str]()
@@ -105,9 +106,8 @@ def _key(config: Config, replica: str) -> ReplicaPlace:
     return ReplicaPlace(replica, rid, rids.index(rid) + 1, len(rids))
 
 
-def _chosen(config: Config, names: str | None) -> list[Table]:
+def _chosen(configured: Mapping[str, Table], names: str | None) -> list[Table]:
     """The tables of these names; ConfigError: one is not configured."""
-    configured = config.table_map()
     wanted = [*configured] if names is None else [one.strip() for one in names.split(",")]
     unknown = [one for one in wanted if one not in configured]
     if unknown:

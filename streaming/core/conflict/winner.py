@@ -1,6 +1,6 @@
 """Who wins: how each conflict function resolves a change that is concurrent with its row."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -180,19 +180,23 @@ def _by_user(
         _image(change.before, table),
     )
     after = None if not change.op.has_image else _image(change.after, table)
+    standing = _image(row.image, table)
+    known = frozenset([*(standing or {}), *(after or {})])
     try:
-        return _validated(user(_image(row.image, table), after, facts), arrived, table)
+        return _validated(user(standing, after, facts), arrived, table, known)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is not our code
         return Failed(f"{table.function} failed: {type(error).__name__}: {_error_text(error)}")
 
 
-def _validated(answer: object, arrived: Arrived, table: Table) -> Resolution:
+def _validated(
+    answer: object, arrived: Arrived, table: Table, known: Collection[str]
+) -> Resolution:
     """Validate what a user's function returned; inspecting it may run the user's code too."""
     if isinstance(answer, Winner):
         return answer
     if not isinstance(answer, Mapping):
         return Failed(f"{table.function} returned {answer!r}: neither a Winner nor an image")
-    return _merged(answer, arrived, table)
+    return _merged(answer, arrived, table, known)
 
 
 def _error_text(error: BaseException) -> str:
@@ -202,17 +206,26 @@ def _error_text(error: BaseException) -> str:
         return "str() of the error failed"
 
 
-def _merged(answer: Mapping[str, Value], arrived: Arrived, table: Table) -> Resolution:
-    """The image that a user's function made, if it is a row of this table under this key."""
+def _merged(
+    answer: Mapping[str, Value], arrived: Arrived, table: Table, known: Collection[str]
+) -> Resolution:
+    """The image that a user's function made, if it is a row of this table under this key.
+
+    `known`: the columns that the row or the change has; it may leave out the others alone.
+    """
     if not arrived.change.op.has_image:
         return Failed(f"{table.function} returned an image for a delete: return a Winner")
     unknown = [name for name in answer if name not in table.columns]
-    lacking = [name for name in table.columns if name not in answer]
+    lacking = [name for name in table.columns if name in known and name not in answer]
     if unknown or lacking:
         names = ", ".join(map(str, [*unknown, *lacking]))
         return Failed(f"{table.function} returned another set of columns: see {names}")
     try:
-        image = {name: to_json(answer[name], kind) for name, kind in table.columns.items()}
+        image = {
+            name: to_json(answer[name], kind)
+            for name, kind in table.columns.items()
+            if name in answer
+        }
     except WireError as error:
         return Failed(f"{table.function} returned what does not fit: {error}")
     if json_text({name: image[name] for name in table.key}) != arrived.change.key:

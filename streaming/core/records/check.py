@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streaming.core.model.change import Change, Op, content_of
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.csn import rid_of
 from streaming.core.model.errors import WireError
 from streaming.core.model.ruv import parse_ruv
@@ -39,11 +40,13 @@ class Limits:
     """What a record may be at most: its wire version and its bytes; and what it may write.
 
     `writes`: rid -> the tables that this replica may write; a replica that is absent may write all.
+    `columns`: rid -> table -> the columns that this replica has; of a table that is absent all.
     """
 
     version: int = VERSION
     record_bytes: int = RECORD_BYTES
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    columns: Mapping[int, Mapping[str, ColumnFilter]] = field(default_factory=dict)
 
 
 LIMITS = Limits()
@@ -107,7 +110,8 @@ def check(
     if fault is not None:
         return _quarantined(fields, fault, images)
     if images is not None:
-        return _checked_change(fields, images, row.id if row else None)
+        checked = _checked_change(fields, images, row.id if row else None)
+        return _with_own_columns(checked, limits.columns.get(rid, {}).get(fields["table"]))
     return CheckedRecord(
         kind=fields["kind"],
         session=fields["session"],
@@ -214,6 +218,19 @@ def _checked_change(fields: Fields, images: CanonicalImages, snapshot: str | Non
         fields.get("app"),
         snapshot,
     )
+
+
+def _with_own_columns(change: CheckedRecord, known: ColumnFilter | None) -> CheckedRecord:
+    """A change without the columns that its replica is not sent (docs/protocol.md, Filters).
+
+    Its database may have got them before it was sent them, with a default that nobody wrote
+    (docs/traps.md, A hidden column has a default). The hash of its content stays that of its
+    record, by which a repeat is known under any filter.
+    """
+    if known is None:
+        return change
+    before, after = known.shown(change.before), known.shown(change.after)
+    return change._replace(before=before, after=after, partial=after is not None)
 
 
 def _quarantined(

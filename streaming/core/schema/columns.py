@@ -16,6 +16,8 @@ from streaming.core.schema.document import DatabaseSchema, IdSource, SchemaColum
 
 Found = Mapping[str, SchemaTable]
 """Replica -> its table."""
+Unsent = Mapping[str, frozenset[str]]
+"""Replica -> the columns of the table that are not sent to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +111,22 @@ ASPECTS = (
 
 
 def column_differences(
-    table: Table, found: Found, alike: Sequence[Found]
+    table: Table, found: Found, alike: Sequence[Found], unsent: Unsent
 ) -> Iterator[SchemaDifference]:
     """The columns that some replicas lack, and what the others declare differently.
 
-    `alike`: the same tables, those of each product by themselves.
+    `alike`: the same tables, those of each product by themselves. A replica may lack what
+    is not sent to it.
     """
     names = {name.lower(): name for one in found.values() for name in _names(one)}
     for name in {**{n.lower(): n for n in table.columns}, **names}.values():
         columns = {r: column for r, one in found.items() if (column := one.column(name))}
-        yield from _presence(table, name, found, columns)
-        groups = [{r: columns[r] for r in one if r in columns} for one in alike]
+        yield from _presence(table, name, found, columns, unsent)
+        sent = {r: one for r, one in columns.items() if name not in unsent.get(r, ())}
+        groups = [{r: sent[r] for r in one if r in sent} for one in alike]
         for aspect in ASPECTS:
             is_apart = aspect.is_spelled or name in table.key  # no key is null, said or not
-            for one in groups if is_apart else [columns]:
+            for one in groups if is_apart else [sent]:
                 yield from _aspect(table, name, aspect, one)
 
 
@@ -131,16 +135,29 @@ def _names(table: SchemaTable) -> list[str]:
 
 
 def _presence(
-    table: Table, name: str, found: Found, columns: Mapping[str, SchemaColumn]
+    table: Table,
+    name: str,
+    found: Found,
+    columns: Mapping[str, SchemaColumn],
+    unsent: Unsent,
 ) -> Iterator[SchemaDifference]:
     """What follows where a column is missing, in the configuration or at a replica."""
     is_configured = name in table.columns
-    lack = [one for one in found if one not in columns]
+    without = [one for one in found if name in unsent.get(one, ())]
+    lack = [one for one in found if one not in columns and one not in without]
     subject, at = f"column {name}", there_or_not(found, list(columns))
     required = [one for one, column in columns.items() if column.is_required]
+    unfilled = [one for one in required if one in without]
+    demanding = [one for one in required if one not in without]
     is_generated = all(one.generated for one in columns.values())
     matters = True
-    if is_configured and lack:
+    if unfilled:
+        causes = (
+            f"it is NOT NULL without a default at {names_text(unfilled)} and not sent there: no row"
+            " of another replica could be stored, and its agent does not start"
+        )
+        remedy = "give it a default there, drop it there, or send it"
+    elif is_configured and lack:
         causes = f"it is configured, and the agent of {names_text(lack)} does not start without it"
         remedy = "add the column there, or take it out of the configuration"
     elif not is_configured and required:
@@ -159,6 +176,13 @@ def _presence(
             " differ in it"
         )
         remedy = "add it to the table's columns in the configuration if they should not"
+        matters = False
+    elif is_configured and without and demanding:
+        causes = (
+            f"it is not sent to {names_text(without)}, and NOT NULL without a default at"
+            f" {names_text(demanding)}: a row that is inserted at the former is refused there"
+        )
+        remedy = "give it a default there, if rows are inserted where it is not sent"
         matters = False
     else:
         return

@@ -1,14 +1,19 @@
 """All schemas side by side, and beside the configuration: each difference with what it causes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from streaming.core.model.table import Table
-from streaming.core.schema.columns import Found, column_differences, unkept_types
+from streaming.core.schema.columns import Found, Unsent, column_differences, unkept_types
 from streaming.core.schema.constraints import constraint_differences
 from streaming.core.schema.difference import ABSENT, SchemaDifference, differ, names_text
 from streaming.core.schema.document import DatabaseSchema
 from streaming.core.schema.identifiers import IdRanges, id_ranges
+
+HiddenColumns = Mapping[tuple[str, str], frozenset[str]]
+"""(replica, table) -> the columns that are not sent to it."""
+NOTHING_HIDDEN: HiddenColumns = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,17 @@ class SchemaComparison:
 
 
 def compared(
-    schemas: Sequence[DatabaseSchema], tables: Sequence[Table], rids: Mapping[str, int]
+    schemas: Sequence[DatabaseSchema],
+    tables: Sequence[Table],
+    rids: Mapping[str, int],
+    hidden: HiddenColumns = NOTHING_HIDDEN,
 ) -> SchemaComparison:
-    """Compare the schemas of replicas; `rids`: those of the configuration, by name."""
+    """Compare the schemas of replicas; `rids`: those of the configuration, by name.
+
+    `hidden`: (replica, table) -> the columns that are not sent to it.
+    """
     by_replica = {one.replica: one for one in schemas}
-    found = [one for table in tables for one in _of_table(table, by_replica)]
+    found = [one for table in tables for one in _of_table(table, by_replica, hidden)]
     return SchemaComparison(
         tuple(by_replica),
         tuple(name for name in rids if name not in by_replica),
@@ -46,7 +57,9 @@ def _sorted(found: Sequence[SchemaDifference]) -> Iterator[SchemaDifference]:
     yield from (one for one in found if not one.matters)
 
 
-def _of_table(table: Table, schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:
+def _of_table(
+    table: Table, schemas: Mapping[str, DatabaseSchema], hidden: HiddenColumns
+) -> Iterator[SchemaDifference]:
     found = {r: of for r, one in schemas.items() if (of := one.table(table.name))}
     cut = [r for r, one in schemas.items() if one.left_out and r not in found]
     lack = [one for one in schemas if one not in found and one not in cut]
@@ -69,10 +82,21 @@ def _of_table(table: Table, schemas: Mapping[str, DatabaseSchema]) -> Iterator[S
             "create it there, or take it out of the configuration",
         )
     if found:
-        yield from unkept_types(table, schemas, found)
+        unsent = {replica: hidden.get((replica, table.name), frozenset()) for replica in found}
+        yield from unkept_types(table, schemas, _as_sent(found, unsent))
         alike = [*_of_one_product(schemas, found)]
-        yield from column_differences(table, found, alike)
-        yield from constraint_differences(table, found, alike)
+        yield from column_differences(table, found, alike, unsent)
+        yield from constraint_differences(table, found, alike, unsent)
+
+
+def _as_sent(found: Found, unsent: Unsent) -> Found:
+    """The tables without the columns that are not sent to them."""
+    return {
+        replica: replace(
+            one, columns=tuple(c for c in one.columns if c.name not in unsent[replica])
+        )
+        for replica, one in found.items()
+    }
 
 
 def _of_one_product(schemas: Mapping[str, DatabaseSchema], found: Found) -> Iterator[Found]:

@@ -1,10 +1,11 @@
 """How the constraints and triggers of one table differ between replicas."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from streaming.core.model.table import Table
-from streaming.core.schema.columns import Found
+from streaming.core.schema.columns import Found, Unsent
 from streaming.core.schema.difference import (
     ABSENT,
     EVERYWHERE,
@@ -16,21 +17,25 @@ from streaming.core.schema.difference import (
 )
 from streaming.core.schema.document import SchemaReference, SchemaTable, SchemaTrigger, SchemaUnique
 
+_WORDS = re.compile(r"\w+")
+"""What may be names in a condition."""
+
 
 def constraint_differences(
-    table: Table, found: Found, alike: Sequence[Found]
+    table: Table, found: Found, alike: Sequence[Found], unsent: Unsent
 ) -> Iterator[SchemaDifference]:
     """What is unique, checked, referred to or triggered at some replicas only.
 
-    `alike`: the same tables, those of each product by themselves.
+    `alike`: the same tables, those of each product by themselves. A replica may lack what is
+    declared on a column that is not sent to it.
     """
     yield from _key(table, found)
-    yield from _uniques(table, found)
+    yield from _uniques(table, found, unsent)
     for one in alike:
-        yield from _checks(table, one)
+        yield from _checks(table, one, unsent)
     if len(alike) > 1:
         yield from _checks_apart(table, found)
-    yield from _references(table, found)
+    yield from _references(table, found, unsent)
     yield from _triggers(table, found, alike)
     for one in alike:
         yield from _options(table, one)
@@ -76,8 +81,15 @@ def _first(having: Mapping[str, Part]) -> Part:
     return next(iter(having.values()))
 
 
-def _uniques(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    for having, lack in _side_by_side(found, _strictest_last, _unique_name):
+def _without(lack: Iterable[str], columns: Iterable[str], unsent: Unsent) -> list[str]:
+    """Those of these replicas that are sent all of these columns."""
+    names = {*columns}
+    return [replica for replica in lack if not names & unsent.get(replica, frozenset())]
+
+
+def _uniques(table: Table, found: Found, unsent: Unsent) -> Iterator[SchemaDifference]:
+    for having, missing in _side_by_side(found, _strictest_last, _unique_name):
+        lack = _without(missing, _first(having).columns, unsent)
         if lack and not _is_on_key(_first(having), table):
             yield _refused(table, _first(having).text, found, having, lack)
         collations = {replica: _collations(one) for replica, one in having.items()}
@@ -107,8 +119,9 @@ def _collations(one: SchemaUnique) -> str:
     return ", ".join(collation or "by bytes" for _, collation in pairs) or "by bytes"
 
 
-def _checks(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    for having, lack in _side_by_side(found, lambda of: of.checks, comparable):
+def _checks(table: Table, found: Found, unsent: Unsent) -> Iterator[SchemaDifference]:
+    for having, missing in _side_by_side(found, lambda of: of.checks, comparable):
+        lack = _without(missing, _WORDS.findall(_first(having)), unsent)
         if lack:
             yield _refused(table, f"CHECK {_first(having)}", found, having, lack)
 
@@ -141,11 +154,11 @@ def _refused(
     )
 
 
-def _references(table: Table, found: Found) -> Iterator[SchemaDifference]:
-    for having, lack in _side_by_side(
+def _references(table: Table, found: Found, unsent: Unsent) -> Iterator[SchemaDifference]:
+    for having, missing in _side_by_side(
         found, lambda of: of.references, lambda one: comparable(one.text)
     ):
-        text = _first(having).text
+        lack, text = _without(missing, _first(having).columns, unsent), _first(having).text
         if lack:
             yield SchemaDifference(
                 table.name,

@@ -60,14 +60,14 @@ def adopted(
 
 
 def _rescanning(state: HubState, topology: Topology, before: LastTopology) -> HubState:
-    """The state whose agreements scan the tables of which they did not send the same rows before.
+    """The state whose agreements scan the tables of which they did not send the same before.
 
     What the consumer writes there until it has them is concurrent: it has not seen their rows
     (additions.md 5.8, FFLOOR; a narrower filter needs no such bar, and one rule is simpler). A
     table that was not configured has no rows, and those of its consumer are not to be deleted.
     """
     agreements, ranges = dict(state.agreements), state.ranges
-    for name, tables in _tables_of_other_rows(topology, before.topology).items():
+    for name, tables in _tables_sent_otherwise(topology, before.topology).items():
         for table in sorted(tables):
             one = agreements[name]
             whole = RangeRealign(KeyRange(table), one.consumer, state.hub_epoch + 1)
@@ -76,13 +76,13 @@ def _rescanning(state: HubState, topology: Topology, before: LastTopology) -> Hu
     return replace(state, agreements=agreements, ranges=ranges)
 
 
-def _tables_of_other_rows(topology: Topology, before: Topology) -> Mapping[str, frozenset[str]]:
-    """Agreement -> the tables of which it sends the same consumer other rows than before."""
+def _tables_sent_otherwise(topology: Topology, before: Topology) -> Mapping[str, frozenset[str]]:
+    """Agreement -> the tables of which it sends the same consumer something else than before."""
     return {
         name: frozenset(
             table
             for table in one.tables & before.tables.keys()
-            if table not in old.tables or one.condition_of(table) != old.condition_of(table)
+            if table not in old.tables or not one.sends_as(old, table)
         )
         for name, one in topology.subscriptions.items()
         if (old := before.subscriptions.get(name)) is not None and old.consumer == one.consumer

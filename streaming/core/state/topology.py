@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from streaming.core.conflict.winner import UserFunction
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.csn import MAX_SKEW_S
 from streaming.core.model.row import RowState
 from streaming.core.model.row_filter import RowFilter
@@ -36,6 +37,7 @@ class Subscription:
     consumer is sent a packet, 0: only on order; None: it reads its updates topic. `rows`: table ->
     which of its rows the consumer is shown; of a table that is absent all of them. `times`: when
     what is committed is sent. `bytes_per_s`: how much is sent a second on average, 0: any.
+    `columns`: table -> which of its columns are sent; of a table that is absent all of them.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Subscription:
     rows: Mapping[str, RowFilter] = field(default_factory=dict)
     times: SendingTimes = AT_ONCE
     bytes_per_s: int = 0
+    columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
 
     @property
     def is_by_packets(self) -> bool:
@@ -60,9 +63,15 @@ class Subscription:
         """The tables of which every accepted change is sent."""
         return self.tables - self.rows.keys()
 
-    def condition_of(self, table: str) -> str:
-        """The condition of the rows of a table that the consumer is shown, "": all of them."""
-        return str(self.rows.get(table, ""))
+    def sends_as(self, other: "Subscription", table: str) -> bool:
+        """Return whether it sends of a table what another one does: these rows, these columns."""
+        condition, theirs = (str(one.rows.get(table, "")) for one in (self, other))
+        return condition == theirs and self.columns.get(table) == other.columns.get(table)
+
+    @property
+    def has_filters(self) -> bool:
+        """Return whether what it sends of a row depends on the row's image."""
+        return bool(self.rows or self.columns)
 
     def hides(self, table: str, row: RowState) -> bool:
         """Return whether the filter of a table keeps a row that exists from the consumer."""
@@ -148,6 +157,11 @@ class Topology:
         """Return whether this replica is shown some rows of the table only."""
         subscription = self.by_consumer.get(rid)
         return subscription is not None and table in subscription.rows
+
+    @property
+    def columns(self) -> dict[int, Mapping[str, ColumnFilter]]:
+        """Rid -> table -> the columns that this replica has, of those that lack some."""
+        return {rid: one.columns for rid, one in self.by_consumer.items() if one.columns}
 
     @property
     def visible(self) -> dict[int, frozenset[str]]:

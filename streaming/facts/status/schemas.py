@@ -34,7 +34,9 @@ def compared_schemas(
     schemas = {name: replace(schema, replica=name) for name, schema in found if schema is not None}
     schemas |= {one.replica: one for one in files}
     rids = {one.name: one.rid for one in config.replicas}
-    return compared([*schemas.values()], [*config.table_map().values()], rids)
+    return compared(
+        [*schemas.values()], [*config.table_map().values()], rids, config.hidden_columns
+    )
 
 
 def schema_differences(config: Config, reader: Reader) -> tuple[SchemaDifference, ...]:

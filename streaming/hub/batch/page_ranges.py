@@ -12,11 +12,12 @@ from streaming.core.batch.left_out import is_left_out, kept_in
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.model.row_filter import RowFilter
+from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.batch.hub import Hub
 from streaming.hub.batch.outcome import rows_after
+from streaming.stages.filtered import with_shown_columns
 from streaming.stages.judge import Verdicts
 from streaming.stages.publish import RangeRows
 
@@ -39,8 +40,8 @@ def read_ranges(
         consumer = intake.agreements[page.agreement].consumer
         left = _left_out(hub, intake, verdicts, page)
         read = hub.resyncs.range_rows(page, now, verdicts.tables.truncations)
-        rows_of = intake.topology.subscriptions[page.agreement].rows
-        ranges = [_without(left, intake, keys, _shown(keys, rows, rows_of)) for keys, rows in read]
+        sent_by = intake.topology.subscriptions[page.agreement]
+        ranges = [_without(left, intake, keys, _shown(keys, rows, sent_by)) for keys, rows in read]
         found.append(PageRanges(page.agreement, consumer, ranges))
     return [one for one in found if one.ranges]
 
@@ -55,11 +56,12 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
     return {key for key in listed if is_left_out(rows.get(key, RowState()), replica, covers)}
 
 
-def _shown(keys: KeyRange, rows: pa.Table, filters: Mapping[str, RowFilter]) -> pa.Table:
-    """The rows of a range that the consumer is shown; what else it has there is deleted."""
-    if keys.table not in filters:
-        return rows
-    return rows.filter(pa.array(filters[keys.table].shown(rows["image"].to_pylist()), pa.bool_()))
+def _shown(keys: KeyRange, rows: pa.Table, sent_by: Subscription) -> pa.Table:
+    """The rows of a range as the consumer is shown them; what else it has there is deleted."""
+    known = sent_by.rows.get(keys.table)
+    if known is not None:
+        rows = rows.filter(pa.array(known.shown(rows["image"].to_pylist()), pa.bool_()))
+    return with_shown_columns(rows, keys.table, sent_by)
 
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:

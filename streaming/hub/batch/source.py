@@ -86,9 +86,9 @@ class Source:
     def is_carried_by_executors(self, plan: Plan, limits: LimitsConfig, topology: Topology) -> bool:
         """Return whether the executors carry the records of a plan; else the driver does.
 
-        A filter of rows reads their images, so where there is one the driver has them.
+        A filter reads the images of rows, so where there is one the driver has them.
         """
-        if any(one.rows for one in topology.subscriptions.values()):
+        if any(one.has_filters for one in topology.subscriptions.values()):
             return False
         is_local = is_local_master(self.spark.sparkContext.master or "")
         return is_carried_by_executors(plan.records, limits.driver_batch_records, is_local=is_local)
@@ -142,7 +142,8 @@ def furthest(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]
 
 def limits_of(limits: LimitsConfig, settings: BatchSettings) -> Limits:
     """Return a record's limits under a configuration."""
-    return Limits(record_bytes=limits.record_bytes, writes=settings.writes)
+    columns = settings.topology.columns
+    return Limits(record_bytes=limits.record_bytes, writes=settings.writes, columns=columns)
 
 
 def _check_range(facts: pa.Table, plan: Plan, topics: Mapping[str, int]) -> None:

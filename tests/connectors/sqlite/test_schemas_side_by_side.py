@@ -36,6 +36,15 @@ def comparison(folder: Path, berlin: str, lisbon: str, table: Table = SHOP) -> S
     return compared([schema_of(one.text(), one.replica) for one in schemas], [table], RIDS)
 
 
+def beside(folder: Path, lisbon: str, berlin: str = "") -> SchemaComparison:
+    """A berlin with every column and a lisbon that is not sent the price, which has this schema."""
+    schemas = [
+        schema_in(database(folder / f"{name}.db", ddl), name, [SHOP])
+        for name, ddl in (("berlin", berlin or PLAIN), ("lisbon", lisbon))
+    ]
+    return compared(schemas, [SHOP], RIDS, {("lisbon", "shop"): frozenset({"price"})})
+
+
 def instead(old: str, new: str) -> str:
     """The plain schema with something else in it."""
     assert old in PLAIN
@@ -294,3 +303,41 @@ def test_ranges_fit_into_the_columns_type(tmp_path: Path, rid: int, fits: bool) 
     assert bool(ids.ranges) == fits
     assert all(one.high < 2**31 for one in ids.ranges)
     assert ("too narrow" in ids.text) == (not fits)
+
+
+@pytest.mark.parametrize(
+    "berlin",
+    [
+        PLAIN,
+        f"{PLAIN}; CREATE UNIQUE INDEX i ON shop (price)",
+        instead("price NUMERIC", "price NUMERIC CHECK (price > 0)"),
+        instead("price NUMERIC", "price NUMERIC REFERENCES prices (price)"),
+        instead("price NUMERIC", "price NUMERIC NOT NULL"),
+    ],
+)
+@pytest.mark.parametrize(
+    "lisbon", [instead(", price NUMERIC", ""), instead("price NUMERIC", "price TEXT DEFAULT 'x'")]
+)
+def test_a_column_that_is_not_sent_may_be_missing_or_another(
+    tmp_path: Path, berlin: str, lisbon: str
+) -> None:
+    """Whether it was dropped there, or is not there yet."""
+    assert beside(tmp_path, lisbon, berlin).is_good
+
+
+def test_a_column_that_is_not_sent_must_not_need_a_value(tmp_path: Path) -> None:
+    """No row of another replica could be stored, whatever is sent of it."""
+    (one,) = beside(tmp_path, instead("price NUMERIC", "price NUMERIC NOT NULL")).differences
+
+    assert one.matters
+    assert one.causes.startswith("it is NOT NULL without a default at lisbon and not sent there")
+
+
+def test_who_inserts_without_a_column_is_told_where_it_is_needed(tmp_path: Path) -> None:
+    """Such rows are refused there, if there are any."""
+    needs = instead("price NUMERIC", "price NUMERIC NOT NULL")
+
+    (one,) = beside(tmp_path, instead(", price NUMERIC", ""), needs).differences
+
+    assert not one.matters
+    assert "a row that is inserted at the former is refused there" in one.causes

@@ -1,9 +1,10 @@
-"""Two databases that are shown different rows differ, and nothing is wrong with them."""
+"""Two databases that are shown different parts differ, and nothing is wrong with them."""
 
 import pytest
 
 from connectors.agent.settings import DatabaseAddress
 from streaming.compare.sides import ComparedSide, check_filters
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
 from streaming.filters.row_predicate import RowPredicate
@@ -11,11 +12,12 @@ from streaming.filters.row_predicate import RowPredicate
 TABLE = Table("t", ("k",), {"k": ColumnType.TEXT})
 
 
-def side(name: str, condition: str | None = None) -> ComparedSide:
-    """A replica that is shown the rows of t by this condition."""
+def side(name: str, condition: str | None = None, columns: str = "") -> ComparedSide:
+    """A replica that is shown the rows of t by this condition, and these columns."""
     rows = {} if condition is None else {"t": RowPredicate(condition, TABLE)}
     address = None if name == "hub" else DatabaseAddress("sqlite", f"/{name}.db")
-    return ComparedSide(name, name, frozenset({"t", "u"}), address, rows)
+    short = {"t": ColumnFilter(frozenset(columns))} if columns else {}
+    return ComparedSide(name, name, frozenset({"t", "u"}), address, rows, short)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,8 @@ def side(name: str, condition: str | None = None) -> ComparedSide:
         (side("a", "k = 'x'"), side("b", "k = 'x'"), ["t"]),
         (side("a", "k = 'x'"), side("b"), ["u"]),
         (side("hub"), side("b", "k = 'x'"), ["t"]),
+        (side("hub"), side("b", columns="k"), ["t"]),
+        (side("a", columns="k"), side("b", columns="k"), ["t"]),
     ],
 )
 def test_what_both_are_shown_can_be_compared(
@@ -39,3 +43,10 @@ def test_who_asks_for_more_is_sent_to_the_hub(condition: str | None) -> None:
     """Each row that only one of them is shown would count as one that differs."""
     with pytest.raises(QuestionError, match="a and b are shown different rows of table t"):
         check_filters(side("a", "k = 'x'"), side("b", condition), ["u", "t"])
+
+
+@pytest.mark.parametrize("columns", ["", "kv"])
+def test_who_asks_for_more_columns_is_sent_to_the_hub(columns: str) -> None:
+    """Each row would count as one that differs."""
+    with pytest.raises(QuestionError, match="a and b are shown different columns of table t"):
+        check_filters(side("a", columns="k"), side("b", columns=columns), ["u", "t"])

@@ -12,6 +12,7 @@ from streaming.config.access import access_faults
 from streaming.config.config import Config
 from streaming.config.errors import check, section
 from streaming.config.sources.load import load
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.function import COLUMN_RULES, ConflictRule
 from streaming.core.model.table import ColumnType, Table
@@ -150,6 +151,34 @@ def test_the_core_asks_the_conditions_of_an_agreement(file: Path) -> None:
     assert one.unfiltered == {"t"}
     assert not other.rows
     assert Config.from_document(config.document()).subscription(config.agreements[0]) == one
+
+
+def test_the_core_and_the_agent_know_the_columns_of_an_agreement(file: Path) -> None:
+    """Also of tables that a pattern names; where all are sent there is no filter."""
+    text = GOOD.replace('consumer = "a"', 'consumer = "a"\ncolumns."*" = ["id"]')
+    file.write_text(text, encoding="utf-8")
+    config = load(file)
+
+    one, other = map(config.subscription, config.agreements)
+
+    assert one.columns == {"t": ColumnFilter(frozenset({"id"}))}
+    assert one.has_filters
+    assert not other.columns
+    assert config.hidden_columns == {("a", "t"): frozenset({"z"})}
+    assert [*config.tables_at("a")["t"].columns] == ["id"]
+    assert [*config.tables_at("b")["t"].columns] == ["z", "id"]
+    assert Config.from_document(config.document()).subscription(config.agreements[0]) == one
+
+
+def test_who_may_not_write_a_table_may_lack_what_its_function_compares(file: Path) -> None:
+    """No change of it is judged."""
+    text = GOOD.replace("columns = { z", 'function = "MAX(z)"\ncolumns = { z')
+    text = text.replace('name = "a"', 'name = "a"\nwrites = ["u"]', 1)
+    file.write_text(text.replace('consumer = "a"', 'consumer = "a"\ncolumns.t = ["id"]'))
+
+    assert load(file).hidden_columns
+    said = complaint(file, file.read_text().replace('writes = ["u"]', 'writes = ["*"]'))
+    assert "agreements[0].columns: z of table t is compared by its function MAX(z)" in said
 
 
 def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:
@@ -377,6 +406,21 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
             "agreements[1].rows: 'nothing' is no column of table u: use one of",
         ),
         ('tables = ["u"]', 'tables = ["u"]\nrows = "x"', "agreements[1].rows"),
+        (
+            'tables = ["u"]',
+            'tables = ["u"]\ncolumns.t = ["id"]',
+            "agreements[1].columns: 't' is no table: use some of u",
+        ),
+        (
+            'consumer = "a"',
+            'consumer = "a"\ncolumns.t = ["id", "zz"]',
+            "agreements[0].columns: 'zz' is no column of table t: use some of z",
+        ),
+        (
+            'consumer = "a"',
+            'consumer = "a"\ncolumns.t = ["z"]',
+            "agreements[0].columns: id is a key column of table t, so it is sent with every row",
+        ),
         ("[spark]", "[limits]\nskew_s = 0\n[spark]", "limits.skew_s = 0: should be greater than 0"),
         (
             "[spark]",

@@ -58,6 +58,10 @@ REFILTERED = (
     " meanwhile is concurrent"
 )
 
+SHORTENED = (
+    "a gets table t anew; what it writes there meanwhile is concurrent; start its agent with it"
+)
+
 TABLES, AGREEMENTS = BEFORE["tables"], BEFORE["agreements"]
 CASES = [
     (
@@ -116,6 +120,13 @@ CASES = [
         (
             *("agreements[to-b].delay_s", CHANGED, 0, 60, HoldsFrom.HUB_EPOCH),
             "b is sent nothing for 60 s; what it has stays",
+        ),
+    ),
+    (
+        changed(agreements=[{**AGREEMENTS[0], "columns": {"t": ["k"]}}, AGREEMENTS[1]]),
+        (
+            *("agreements[to-a].columns", CHANGED, {}, {"t": ["k"]}, HoldsFrom.HUB_EPOCH),
+            SHORTENED,
         ),
     ),
     (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.config.named_tables import chosen, filter_texts, unknown
+from streaming.config.named_tables import by_table, chosen, unknown
 
 TABLES = ["orders", "tenant_1.orders", "tenant_2.orders", "tenant_1.items", "a*b", "a+b"]
 
@@ -43,7 +43,7 @@ def test_the_first_condition_that_names_a_table_holds() -> None:
     """A pattern may stand behind the tables that are exceptions."""
     rows = {"tenant_1.orders": "one", "tenant_*": "all", "*": "none"}
 
-    found = filter_texts(rows, ["tenant_1.orders", "tenant_2.orders", "zebra"])
+    found = by_table(rows, ["tenant_1.orders", "tenant_2.orders", "zebra"])
 
     assert found == {"tenant_1.orders": "one", "tenant_2.orders": "all", "zebra": "none"}
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from connectors import wire
 from streaming.carriers.parse import parse_on_driver, parse_on_executors
 from streaming.core.model.change import Change, Op
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value
 from streaming.core.records.check import Limits, check
@@ -63,6 +64,27 @@ def test_columns_and_core_agree_on_every_case(few: int) -> None:
 def test_columns_and_core_agree_on_mutated_records(seed: int) -> None:
     """One byte that only the columns accept would poison every consumer."""
     assert list(fuzz(seed, 2_000)) == []
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_columns_and_core_agree_on_columns_that_are_not_sent(kept: int) -> None:
+    """What a replica has in them was written by nobody; the record's hash stays what it was."""
+    rid = TOPICS[TOPIC]
+    filters = {
+        name: ColumnFilter(frozenset([*table.key, *[*table.columns][:kept]]))
+        for name, table in KNOWN.items()
+    }
+    limits = Limits(record_bytes=1_000, columns={rid: filters, rid + 1: {}})
+
+    assert list(fuzz(2, 1_000, limits=limits)) == []
+    assert list(differences(CASES, limits)) == []
+    (whole,), (short,) = (
+        check_records(records_of([change()]), TOPICS, KNOWN, one).to_pylist()
+        for one in (Limits(), limits)
+    )
+    assert short["partial"]
+    assert json.loads(short["after"]).keys() < json.loads(whole["after"]).keys()
+    assert short["content"] == whole["content"]
 
 
 @pytest.mark.parametrize("allowed", [(), ("orders",), (PLAIN.name,), tuple(KNOWN)])

@@ -12,6 +12,7 @@ from connectors.wire import item_text
 from streaming.core.batch.sending import Refresh
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.model.change import HUB_RID, Change, Op
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.row import Arrived, Floor, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.table import ColumnType, Table
@@ -54,6 +55,7 @@ IMAGES = (
     '{"k":"\\"n\\":"}',
 )
 FILTERED = RowPredicate("n <> 2", Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT32}))
+SHORT = ColumnFilter(frozenset("k"))
 CSNS = st.builds(csn, st.integers(1, 6), st.sampled_from(WRITERS))
 FLOORS = st.lists(
     st.builds(Floor, st.just(1), st.just(0), st.just("") | CSNS, CSNS), max_size=2
@@ -121,6 +123,7 @@ def log_of(found: list[RowEntry]) -> pa.Table:
     FLOORS,
     st.integers(1, 3),
     st.sampled_from([{}, {"t": FILTERED}, {"t": FILTERED, "u": FILTERED}]),
+    st.sampled_from([{}, {"t": SHORT}, {"t": SHORT, "u": ColumnFilter(frozenset("n"))}]),
 )
 def test_columns_and_core_agree_on_who_is_sent_what(
     found: list[RowEntry],
@@ -130,6 +133,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     floors: tuple[Floor, ...],
     epochs: int,
     filters: dict[str, RowPredicate],
+    columns: dict[str, ColumnFilter],
 ) -> None:
     """A row that only one of them sends is lost, or sent back to a replica that has it.
 
@@ -138,7 +142,8 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     ruv = NOTHING_KNOWN
     for rid, number in known.items():
         ruv = ruv.with_csn(csn(number, rid))
-    log, subscription = log_of(found), Subscription("a", consumer, frozenset(tables), rows=filters)
+    log = log_of(found)
+    subscription = Subscription("a", consumer, frozenset(tables), rows=filters, columns=columns)
 
     outgoing = Outgoing(log)
     marked = Recipients(log).of(subscription, ruv, floors)
@@ -151,5 +156,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     expected = last_of_rows(mine) if epochs > 1 else mine
     assert [id(found[backwards[place]]) for place in sent] == [id(one) for one in expected]
     items = shown(outgoing, subscription).items.to_pylist()
-    texts = [[item_text(item).encode() for item in items_of(one, filters)] for one in found]
+    texts = [
+        [item_text(item).encode() for item in items_of(one, filters, columns)] for one in found
+    ]
     assert [[item] for item in items] == texts

@@ -347,6 +347,18 @@ def test_a_user_decides_or_merges() -> None:
     )
 
 
+def test_a_user_may_leave_out_what_nobody_knows() -> None:
+    """A replica that is not sent a column inserts rows without it."""
+    lacking = '{"k":"k","x":"4"}'
+    one = change(Op.UPDATE)._replace(change=change(Op.UPDATE).change._replace(after=lacking))
+
+    merged = resolution_of_user({"k": "k", "x": 7}, one, row()._replace(image=lacking))
+    failed = resolution_of_user({"k": "k", "x": 7}, one, row())
+
+    assert merged == Merged('{"k":"k","x":"7"}')
+    assert isinstance(failed, Failed)
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

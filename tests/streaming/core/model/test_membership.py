@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.state.agreement_state import AgreementState
@@ -151,13 +152,21 @@ def test_a_wider_agreement_gets_the_table_whole() -> None:
 SOME = replace(WIDE.subscriptions["a2"], rows={"u": RowPredicate("v = 'x'", U)})
 
 
-@pytest.mark.parametrize("others", [{}, {"u": RowPredicate("v = 'y'", U)}])
-def test_an_agreement_with_another_condition_gets_the_table_whole(
-    others: dict[str, RowPredicate],
-) -> None:
-    """Rows that it shows, or hides, without a change of theirs would never come, or never go."""
+SHORT = {"u": ColumnFilter(frozenset("k"))}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SOME, rows={}),
+        replace(SOME, rows={"u": RowPredicate("v = 'y'", U)}),
+        replace(SOME, columns=SHORT),
+    ],
+)
+def test_an_agreement_with_another_filter_gets_the_table_whole(other: Subscription) -> None:
+    """What it shows, or hides, without a change of the row would never come, or never go."""
     agreement = AgreementState("a2", 2, AgreementStatus.IN_SYNC, session="s", acked_covers=8)
-    before = replace(WIDE, subscriptions={"a2": replace(SOME, rows=others)})
+    before = replace(WIDE, subscriptions={"a2": other})
     state = state_of(ReplicaState(2), agreement, hub_epoch=9)
     after = replace(WIDE, subscriptions={"a2": SOME})
 
