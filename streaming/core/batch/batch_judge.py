@@ -106,13 +106,19 @@ class BatchJudge:
         is_rejected = any(self._rejects_transaction(one) for one in known)
         # the causes before a change overwrites its row
         causes = {one.change.csn: self._cause(one) for one in known} if is_rejected else {}
+        taken = dict[RowKey, Arrived]()
         for one in transaction:
+            row = one.change.row
             if one.change.table not in self.topology.tables:
-                self._enter(unconfigured(one, self.row(one.change.row)))
+                self._enter(unconfigured(one, self.row(row)))
             elif is_rejected:
                 self._reject_whole(one, causes[one.change.csn])
-            else:
-                self._judge_one(one)
+            elif one.change.op.is_of_table:
+                self._judge_truncate(one)
+            elif self._judge_one(one if row in taken else self._as_hidden(one, self.row(row))):
+                taken[row] = one
+        for one in taken.values():
+            self._take_back_hidden(one)
 
     def _as_seen_elsewhere(self, one: Arrived) -> Arrived:
         """The change with what its replica had seen of its row by another hub."""
@@ -155,10 +161,14 @@ class BatchJudge:
     def _as_hidden(self, one: Arrived, row: RowState) -> Arrived:
         """The change; of a row that its replica is not shown it has seen nothing.
 
-        Covers moved past what was written there (docs/traps.md, A row that a filter hides).
+        Covers moved past what was written there (docs/traps.md, A row that a filter hides). A
+        truncate may take such rows, wherever the table has a filter.
         """
         change = one.change
-        is_hidden = not change.op.is_of_table and self.topology.hides(change.rid, change.table, row)
+        if change.op.is_of_table:
+            is_hidden = self.topology.has_filter(change.rid, change.table)
+        else:
+            is_hidden = self.topology.hides(change.rid, change.table, row)
         return one._replace(mre=0, mre_same=0) if is_hidden else one
 
     def _rejects_transaction(self, one: Arrived) -> bool:
@@ -257,15 +267,13 @@ class BatchJudge:
         """Return what the batch makes of whole tables."""
         return TablesAfter(tuple(self.ranges), dict(self.truncations), frozenset(self.rescans))
 
-    def _judge_one(self, one: Arrived) -> None:
+    def _judge_one(self, one: Arrived) -> bool:
+        """Judge a change of a row; whether it was in no conflict."""
         change = one.change
-        if change.op.is_of_table:
-            self._judge_truncate(one)
-            return
         table, row = self.topology.tables[change.table], self.row(change.row)
         floors = self._floors(change.rid)
         judged = judge(
-            self._as_hidden(one, row),
+            one,
             row,
             self.hub_epoch,
             table,
@@ -280,12 +288,11 @@ class BatchJudge:
         elif judged.failure is not None:
             if not judged.failure.reason.is_uncarried:
                 self._refresh_once(one, judged.after, judged.failure.reason)
-        else:
-            if judged.verdict is Verdict.ACCEPTED:
-                self._refresh_overtaken(one, judged.after)
-            self._take_back_hidden(one)
+        elif judged.verdict is Verdict.ACCEPTED:
+            self._refresh_overtaken(one, judged.after)
         if judged.verdict is Verdict.ACCEPTED:
             self._send_to_who_refused(change)
+        return judged.cause is None and judged.failure is None
 
     def _resolve(self, one: Arrived, row: RowState, table: Table) -> Resolution:
         earlier = self.earlier_resolutions.get(one.change.csn)
