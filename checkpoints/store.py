@@ -245,11 +245,8 @@ class StateStore:
         if (table.transaction_version(key) or 0) < number:
             return
         check()
-        table.delete(
-            f"batch = {number}",
-            commit_properties=CommitProperties(app_transactions=[Transaction(key, number - 1)]),
-            post_commithook_properties=LATER,
-        )
+        properties = CommitProperties(app_transactions=[Transaction(key, number - 1)])
+        delete_rows(table, name, f"batch = {number}", properties)
         self._appended.pop(name, None)
 
     def _last_number(self, name: TableName, table: DeltaTable, key: str) -> int:
@@ -288,6 +285,25 @@ class StateStore:
     def versions(self) -> dict[str, int]:
         """Table -> Delta version as last seen, `epochs` apart."""
         return {n.value: self.table(n).version() for n in SCHEMAS if n is not TableName.EPOCHS}
+
+
+def delete_rows(
+    table: DeltaTable, name: TableName, condition: str, properties: CommitProperties | None = None
+) -> None:
+    """Delete the rows for which a condition in SQL is true, in one commit.
+
+    By putting nothing in their place: what deltalake's own DELETE leaves of a file has texts as
+    string views, on which Arrow's filters fail.
+    """
+    write_deltalake(
+        table,
+        SCHEMAS[name].empty_table(),
+        mode="overwrite",
+        predicate=condition,
+        writer_properties=FILES,
+        commit_properties=properties,
+        post_commithook_properties=LATER,
+    )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from checkpoints.query import literal
 from checkpoints.reading.purgeable import keeps_records, kept_keys
 from checkpoints.reading.reader import open_state
 from checkpoints.root import open_delta
-from checkpoints.store import FILES, LATER, StateStore
+from checkpoints.store import StateStore, delete_rows
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.command import CommandName
@@ -43,7 +43,7 @@ def delete_purged(store: StateStore, purged: PurgedState) -> None:
     From `epochs` first: who asks for something before is told the oldest that is there.
     """
     for name, condition in _conditions(store, purged):
-        _delete(open_delta(store.root, name), condition)
+        _delete(open_delta(store.root, name), name, condition)
 
 
 def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableName, str]]:
@@ -113,11 +113,11 @@ def _config(number: int) -> str:
     return f"kind = 'command' AND number <= {number} AND command NOT IN ({kept})"
 
 
-def _delete(table: DeltaTable, condition: str) -> None:
+def _delete(table: DeltaTable, name: TableName, condition: str) -> None:
     """Delete these rows; again if another commit came between, as a compaction of another hub."""
     while True:
         try:
-            table.delete(condition, writer_properties=FILES, post_commithook_properties=LATER)
+            delete_rows(table, name, condition)
         except CommitFailedError:
             table.update_incremental()
         else:

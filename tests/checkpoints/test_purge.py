@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from checkpoints.commit.epochs import Checkpoint, checkpoint_of, commit_row
 from checkpoints.commit.recorded import commit_of
 from checkpoints.maintenance.purge import PurgedState, delete_purged
 from checkpoints.reading.purgeable import PurgeRequest, purgeable
+from checkpoints.root import open_delta
 from checkpoints.store import StateStore
-from checkpoints.tables import TableName
+from checkpoints.tables import SCHEMAS, TableName
 from checkpoints.times import time_of
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.ruv import Ruv
@@ -115,22 +117,27 @@ def test_a_purge_takes_what_its_ruv_says_and_leaves_the_rest(
                 assert (ruv.min_of(rid), ruv.max_of(rid)) == (kept[0], all_of[-1])
 
 
-def test_the_oldest_state_that_is_kept_has_all_that_it_needs(tmp_path: Path) -> None:
-    """Its commit, what `rows` did not hold then, and everything behind it."""
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_the_oldest_state_that_is_kept_has_all_that_it_needs(
+    tmp_path: Path, *, is_compacted: bool
+) -> None:
+    """Its commit, what `rows` did not hold then, and everything behind it; of any file a part."""
     story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
-    state = story.purge(story.write(), limit=7, kept_s=3)
+    state = story.write()
+    if is_compacted:
+        for name in SCHEMAS:
+            open_delta(StateStore(tmp_path).root, name).optimize.compact()
+
+    state = story.purge(state, limit=7, kept_s=3)
 
     store = StateStore(tmp_path)
-    log = store.read(TableName.CHANGELOG)["hub_epoch"].to_pylist()
-    commits = store.read(TableName.EPOCHS).filter(_is_commit(store))["batch"].to_pylist()
-
+    log = store.read(TableName.CHANGELOG)
+    last = store.read(TableName.CHANGELOG, ds.field("csn") == max(log["csn"].to_pylist()))
+    commits = store.read(TableName.EPOCHS, ds.field("kind") == "commit", ["batch"])
     assert (state.purge_batch, state.purge_epoch) == (6, 5)
-    assert sorted(log) == [6, 7, 8, 9]
-    assert sorted(commits) == [6, 7, 8, 9]
-
-
-def _is_commit(store: StateStore) -> list[bool]:
-    return [kind == "commit" for kind in store.read(TableName.EPOCHS)["kind"].to_pylist()]
+    assert sorted(log["hub_epoch"].to_pylist()) == [6, 7, 8, 9]
+    assert last["hub_epoch"].to_pylist() == [9]
+    assert sorted(commits["batch"].to_pylist()) == [6, 7, 8, 9]
 
 
 def test_what_somebody_still_needs_stays_whatever_its_age(tmp_path: Path) -> None:
