@@ -87,6 +87,8 @@ _GRAMMAR = (
     " joins that with AND, OR, NOT"
 )
 
+_NAMES = "a column whose name has blanks or signs stands in double quotes"
+
 
 def parsed(text: str, table: Table) -> Condition:
     """The condition that a text states of a table; ConfigError says what of it is none."""
@@ -96,7 +98,9 @@ def parsed(text: str, table: Table) -> Condition:
         found = parse(text, read="postgres")
     except SqlglotError as error:
         said = str(error).partition("\n")[0].rstrip(".")
-        raise ConfigError(f"{text!r} is no condition in SQL: {said}: {_GRAMMAR}") from None
+        raise ConfigError(
+            f"{text!r} is no condition in SQL: {said}: {_GRAMMAR}; {_NAMES}"
+        ) from None
     except RecursionError:
         raise _too_deep(text) from None
     one = found[0] if len(found) == 1 else None

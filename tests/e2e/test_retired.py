@@ -182,7 +182,7 @@ def test_a_removed_tables_changes_are_quarantined(three: Site, spark: SparkSessi
     for reason, detail in gone.values():
         assert reason == "table"
         assert detail.startswith("table u is not configured: ")
-        assert "add the table, start the hub again and release the record" in detail
+        assert "add the table (`slackwater config apply`) and release the record" in detail
     assert mixed[0].csn in judged(three)
     told = [decode_update(value) for _, value in three.updates("b")]
     (page,) = [one for one in told if one.session == b.session]

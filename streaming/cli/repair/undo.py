@@ -208,8 +208,8 @@ def _conclusion(plan: UndoPlan) -> Iterator[str]:
     if plan.same:
         yield f"{as_count(plan.same, 'row')} of the selection already stand so"
     if plan.kept:
-        yield f"{as_count(len(plan.kept), 'row')} written since by others stay (--overwrite)"
+        yield f"{as_count(len(plan.kept), 'row')} written since stay (--overwrite)"
     if plan.overwritten:
-        yield f"{as_count(len(plan.overwritten), 'row')} of them others have written since"
+        yield f"{as_count(len(plan.overwritten), 'row')} of them were written since"
     if plan.parts() > 1:
         yield f"they are written in {plan.parts()} transactions, one after another"

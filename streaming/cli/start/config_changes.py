@@ -85,7 +85,8 @@ def apply(file: NewConfig = DEFAULT_CONFIG, *, yes: Yes = False, as_json: AsJson
             write_error(f"{path} needs a restart: start the hub with {file} instead")
         if version is not None:
             write_line(
-                f"configuration {version} is applied: a running hub takes it with its next batch"
+                f"configuration {version} is applied: a running hub takes it with its next batch,"
+                " and a hub that is started with this file begins with it"
             )
         elif found.differences and not is_refused:
             write_line("nothing is applied: --yes does it")

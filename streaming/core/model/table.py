@@ -62,7 +62,8 @@ def not_configured(name: str) -> str:
     """Why a change of a table is in quarantine that the configuration does not name."""
     return (
         f"table {name} is not configured: a change of a table that is not in the configuration"
-        " cannot be judged; add the table, start the hub again and release the record, or drop it"
+        " cannot be judged; add the table (`slackwater config apply`) and release the record, or"
+        " drop it"
     )
 
 
