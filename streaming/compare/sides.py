@@ -84,7 +84,7 @@ def tables_of(config: Config, replica: str) -> frozenset[str]:
 def _of_replica(config: Config, name: str, address: DatabaseAddress | None) -> ComparedSide:
     own = [one for one in config.agreements if one.consumer == name]
     rows = config.row_filters(own[0]) if own else {}
-    columns = config.column_filters(own[0]) if own else {}
+    columns = config.columns_at(name)
     return ComparedSide(name, name, tables_of(config, name), address, rows, columns)
 
 

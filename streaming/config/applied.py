@@ -15,7 +15,7 @@ from streaming.config.difference import ConfigDifference, differences
 from streaming.config.holding import HoldsFrom
 from streaming.core.model.errors import StateError
 
-KEPT_BY_THE_PROCESS = ("kafka", "http", "log", "traces", "lineage", "s3", "spark")
+KEPT_BY_THE_PROCESS = ("kafka", "masking", "http", "log", "traces", "lineage", "s3", "spark")
 """The sections of which a running hub keeps its own: they hold secrets, or from a start on."""
 
 

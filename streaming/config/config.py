@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from streaming.config.comparison import CompareConfig
+from streaming.config.masking import MaskingConfig, mask_faults
 from streaming.config.named_tables import MARK, by_table, chosen
 from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
@@ -58,6 +59,8 @@ class Config(BaseModel):
     """Bounds on memory, records and batches."""
     retention: RetentionConfig = Field(default_factory=RetentionConfig)
     """For how long the history is kept."""
+    masking: MaskingConfig = Field(default_factory=MaskingConfig)
+    """Columns that are sent masked."""
     http: HttpConfig = Field(default_factory=HttpConfig)
     """What a hub serves over HTTP."""
     log: LogConfig = Field(default_factory=LogConfig)
@@ -79,12 +82,12 @@ class Config(BaseModel):
         ):
             raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
         for index, agreement in enumerate(self.agreements):
-            for name, filters in (("rows", self.row_filters), ("columns", self.column_filters)):
-                try:
-                    filters(agreement)
-                except ConfigError as error:
-                    text = f"agreements[{index}].{name}: {error}"
-                    raise PydanticCustomError("parts", "{text}", {"text": text}) from None
+            try:
+                self.row_filters(agreement)
+                self.column_filters(agreement)
+            except ConfigError as error:
+                text = f"agreements[{index}].{error}"
+                raise PydanticCustomError("parts", "{text}", {"text": text}) from None
         return self
 
     def table_map(self) -> dict[str, Table]:
@@ -122,17 +125,26 @@ class Config(BaseModel):
             return {}
         from streaming.filters.row_predicate import RowPredicate  # noqa: PLC0415  # it takes a second
 
-        tables = self.table_map()
-        return {
-            name: RowPredicate(text, tables[name])
-            for name, text in by_table(agreement.rows, self.tables_of(agreement)).items()
-        }
+        tables, texts = self.table_map(), by_table(agreement.rows, self.tables_of(agreement))
+        try:
+            return {name: RowPredicate(text, tables[name]) for name, text in texts.items()}
+        except ConfigError as error:
+            raise ConfigError(f"rows: {error}") from None
 
     def column_filters(self, agreement: AgreementConfig) -> dict[str, ColumnFilter]:
         """Table -> which of its columns this agreement sends; ConfigError: it cannot be so."""
         tables, own = self.table_map(), self.tables_of(agreement)
         writes = self.writes_of(self.replica(agreement.consumer))
-        return column_filters(agreement.columns, {name: tables[name] for name in own}, writes)
+        sent = {name: table for name, table in tables.items() if name in own}
+        return column_filters(agreement, sent, writes, self.masking.hash_secret)
+
+    def masking_faults(self) -> Iterator[str]:
+        """Why a hub cannot send what it is to send masked."""
+        filters = (
+            one for agreement in self.agreements for one in self.column_filters(agreement).values()
+        )
+        masks = [mask for one in filters for mask in one.masks.values()]
+        return mask_faults(masks, self.masking.hash_secret)
 
     @property
     def hidden_columns(self) -> dict[tuple[str, str], frozenset[str]]:
@@ -142,19 +154,28 @@ class Config(BaseModel):
             (one.consumer, name): frozenset(tables[name].columns) - known.columns
             for one in self.agreements
             for name, known in self.column_filters(one).items()
+            if not tables[name].columns.keys() <= known.columns
         }
+
+    def columns_at(self, replica: str) -> dict[str, ColumnFilter]:
+        """Table -> which of its columns this replica has, of those that it lacks some of."""
+        own = [one for one in self.agreements if one.consumer == replica]
+        return self.column_filters(own[0]) if own else {}
 
     def tables_at(self, replica: str) -> dict[str, Table]:
         """Table name -> table, with the columns that this replica has of it."""
-        own = [one for one in self.agreements if one.consumer == replica]
-        known = self.column_filters(own[0]) if own else {}
+        known = self.columns_at(replica)
         return {name: as_sent(table, known.get(name)) for name, table in self.table_map().items()}
 
     def writes_of(self, replica: ReplicaConfig) -> frozenset[str]:
         """The names of the tables that this replica may write."""
         own = [one for one in self.agreements if one.consumer == replica.name]
-        named = (own[0].tables if own else (MARK,)) if replica.writes is None else replica.writes
-        return chosen(named, self._table_names)
+        if replica.writes is not None:
+            return chosen(replica.writes, self._table_names)
+        if not own:
+            return chosen((MARK,), self._table_names)
+        sent = self.tables_of(own[0])
+        return sent - {name for name, masks in by_table(own[0].masks, sent).items() if masks}
 
     @property
     def _table_names(self) -> list[str]:
@@ -187,14 +208,14 @@ class Config(BaseModel):
     @property
     def secret_options(self) -> tuple[Mapping[str, str], ...]:
         """The options of which some are secrets, by name; no line of a log may show those."""
-        sections = (self.s3, self.lineage, self.http)
+        sections = (self.s3, self.lineage, self.http, self.masking)
         return (self.kafka.options, self.spark, *(section.options for section in sections))
 
     def shown(self) -> dict[str, Any]:
         """The sections as JSON has them, fields in their order here, secrets replaced."""
         data = self.model_dump(mode="json")
         data["kafka"]["options"] = masked(self.kafka.options)
-        for section in ("http", "lineage", "s3"):
+        for section in ("http", "lineage", "masking", "s3"):
             data[section] = masked_values(data[section])
         data["spark"] = all_masked(self.spark)
         return data

@@ -156,7 +156,7 @@ class _Causes:
                 return self._of_tables(name)
             case "agreements[].delay_s":
                 return self._of_delay(name)
-            case "agreements[].rows" | "agreements[].columns":
+            case "agreements[].rows" | "agreements[].columns" | "agreements[].masks":
                 return self._of_filter(name, field.rpartition(".")[2])
             case "hub.topic_prefix":
                 return "all topics have other names, and what is in those of now is not read"
@@ -185,7 +185,7 @@ class _Causes:
             return ""
         consumer = self._consumer(self.after, name)
         lost = ", and loses the rows that it is not shown" if kind == "rows" else ""
-        agent = "" if kind == "rows" else "; start its agent with it"
+        agent = "; start its agent with it" if kind == "columns" else ""
         return (
             f"{consumer} gets {_named(others)} anew{lost}; what it writes there meanwhile is"
             f" concurrent{agent}"
@@ -218,8 +218,14 @@ def _filters_of(config: Config, name: str, kind: str) -> dict[str, object]:
     """Table -> the condition of its rows, or its columns; None: all of them."""
     one = next(one for one in config.agreements if one.name == name)
     tables = config.tables_of(one)
-    filters = one.rows if kind == "rows" else config.column_filters(one)
-    return {**dict.fromkeys(tables), **by_table(filters, tables)}
+    match kind:
+        case "rows":
+            return {**dict.fromkeys(tables), **by_table(one.rows, tables)}
+        case "masks":
+            return {**dict.fromkeys(tables), **by_table(one.masks, tables)}
+        case _:
+            sent = {name: known.columns for name, known in config.column_filters(one).items()}
+            return {**dict.fromkeys(tables), **sent}
 
 
 def _named(tables: list[str]) -> str:

@@ -29,7 +29,7 @@ _HUB_EPOCH = {
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
     "agreements[]": (
-        *("name", "consumer", "tables", "rows", "columns"),
+        *("name", "consumer", "tables", "rows", "columns", "masks"),
         *("packets", "packet_every_s", "delay_s", "hours", "bytes_per_s"),
     ),
     "functions": ("modules",),
@@ -52,6 +52,7 @@ _RESTART = {
     "log": ("format", "level"),
     "traces": ("endpoint",),
     "lineage": ("url", "namespace", "access_token"),
+    "masking": ("hash_secret",),
     "s3": ("endpoint", "region", "access_key_id", "secret_access_key"),
     "": ("spark",),
 }

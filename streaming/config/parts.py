@@ -97,7 +97,7 @@ def _unknown_parts(
         yield from _unknown_tables(f"agreements[{index}].tables", _tables_of(agreement), tables)
         yield from _not_limited(index, agreement)
         own = sorted(chosen(_tables_of(agreement), tables))
-        for name in ("rows", "columns"):
+        for name in ("rows", "columns", "masks"):
             filters = agreement.get(name)
             filtered = [*filters] if isinstance(filters, Mapping) else []
             yield from _unknown_tables(f"agreements[{index}].{name}", filtered, own)

@@ -362,6 +362,10 @@ class AgreementConfig(_Section):
     """Which columns of a table it is sent, those of the key among them, by the table's name or a
     pattern of names, of which the first holds that matches: `customers = ["id", "name"]`. By
     default all (docs/filters.md)."""
+    masks: dict[Identifier, dict[Identifier, str]] = {}
+    """What is sent in place of a column's value, by table as in `columns`: "null",
+    "constant:VALUE", or "hash" (HMAC-SHA256 with `masking.hash_secret`, of text and bytes):
+    `customers = { email = "hash" }`. The consumer may not write such a table (docs/filters.md)."""
     packets: Path | None = None
     """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
     what would go to the topic, and takes from there what the consumer wrote. A relative path is in

@@ -77,6 +77,7 @@ class ConfigInForce:
         applied = read_stored(StoredConfig(version, document, is_applied=True))
         config = taken_over(self.config, applied)
         check(unlisted(config.table_map().values(), config.functions.modules))
+        check(config.masking_faults())
         check(history_faults(config, config_history(documents(store.root))))
         settings_of(config)  # imports the functions
         return config

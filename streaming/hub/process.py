@@ -67,6 +67,7 @@ def run(
     StartInterrupted: it was stopped while it started.
     """
     check(unlisted(config.table_map().values(), config.functions.modules))
+    check(config.masking_faults())
     view = HubView(config)
     options.changed = lambda now: _write_log(config, view, now, access.latest)
     access.changed = lambda now: _write_log(config, view, options.latest, now)

@@ -64,6 +64,7 @@ def planted(
     files.mkdir()
     events.mkdir()
     (files / "SLACKWATER_LINEAGE__ACCESS_TOKEN").write_text("Planted in a file")
+    (files / "SLACKWATER_MASKING__HASH_SECRET").write_text("Planted to hash with")
     (files / TOKEN_FILE).write_text(TOKEN)
     monkeypatch.setenv("SLACKWATER_SECRETS", str(files))
     monkeypatch.setenv("SLACKWATER_S3__SECRET_ACCESS_KEY", "Planted in a variable")

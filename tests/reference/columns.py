@@ -8,11 +8,12 @@ from streaming.core.model.values import json_text
 
 
 def image_with(image: str | None, known: ColumnFilter) -> str | None:
-    """Return an image with the columns of a filter alone."""
+    """Return an image with the columns of a filter alone, and its masks."""
     if image is None:
         return None
-    values = json.loads(image)
-    return json_text({name: value for name, value in values.items() if name in known.columns})
+    values = {n: json_text(v) for n, v in json.loads(image).items() if n in known.columns}
+    masked = {n: known.masks[n].of(v) if n in known.masks else v for n, v in values.items()}
+    return json_text({name: json.loads(value) for name, value in masked.items()})
 
 
 def with_columns(change: Change, known: ColumnFilter) -> Change:

@@ -1,6 +1,7 @@
 """`reinit`: empty a replica's database, so that it gets everything from the hub anew."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 
@@ -12,6 +13,7 @@ from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, ReplicaName
 from streaming.cli.start.agent import Database, Load, absolute
 from streaming.config.config import Config
 from streaming.config.sources.load import load
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import StateError
 from streaming.core.text.wording import as_count
 from streaming.terminal.output import write_error, write_json, write_line, write_sentence
@@ -43,12 +45,14 @@ def reinit(
             reader, configured.table_map()
         )
     )
+    # without the key of hashes nobody can tell what was sent masked, so all of it is saved
+    known = {} if any(configured.masking_faults()) else configured.columns_at(replica)
     kind = kind_of(database.scheme)
     path = kind.saved_at(settings.database.place, f"reinit-{now():%Y%m%dT%H%M%S%fZ}")
     saved = kind.reinit(
         settings,
         _known(reader, settings.rid),
-        lambda table, key, image: images.get((table, key)) == image,
+        lambda table, key, image: _as_sent(known, table, images.get((table, key))) == image,
         path,
     )
     if as_json:
@@ -62,6 +66,11 @@ def reinit(
     else:
         write_line("the hub has every row of it, so none is saved")
     write_line(f"{replica} is emptied: start its agent, and it gets everything from the hub")
+
+
+def _as_sent(filters: Mapping[str, ColumnFilter], table: str, image: str | None) -> str | None:
+    """A row of the hub as the replica has it."""
+    return filters[table].shown(image) if table in filters else image
 
 
 def _state_of(config: Config) -> Reader | None:

@@ -86,6 +86,7 @@ def check(*, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> No
     faults = [
         *functions.complaints(valid.table_map().values(), valid.functions.modules),
         *history_faults(valid, history),
+        *valid.masking_faults(),
         *access_faults(valid.http),
         *packet_faults(valid),
     ]

@@ -160,8 +160,15 @@ class Topology:
 
     @property
     def columns(self) -> dict[int, Mapping[str, ColumnFilter]]:
-        """Rid -> table -> the columns that this replica has, of those that lack some."""
-        return {rid: one.columns for rid, one in self.by_consumer.items() if one.columns}
+        """Rid -> table -> the columns that this replica has, of those that lack some.
+
+        What it is sent masked it may not write, so no change of it has columns to lose.
+        """
+        found = {
+            rid: {table: known for table, known in one.columns.items() if not known.masks}
+            for rid, one in self.by_consumer.items()
+        }
+        return {rid: columns for rid, columns in found.items() if columns}
 
     @property
     def visible(self) -> dict[int, frozenset[str]]:

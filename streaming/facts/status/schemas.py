@@ -56,9 +56,18 @@ def schema_warnings(found: Sequence[SchemaDifference]) -> Iterator[str]:
 
 
 def unreplicated_columns(config: Config, reader: Reader) -> dict[str, tuple[str, ...]]:
-    """Replica -> its columns, each as table.column, as its last hello named them."""
-    hellos = reader.hellos()
-    names = {one.name: _unreplicated(hellos.get(one.rid)) for one in config.replicas}
+    """Replica -> its columns, each as table.column, as its last hello named them.
+
+    Without those that it is not sent.
+    """
+    hellos, hidden = reader.hellos(), config.hidden_columns
+    unsent = {(replica, f"{t}.{c}") for (replica, t), columns in hidden.items() for c in columns}
+    names = {
+        one.name: tuple(
+            name for name in _unreplicated(hellos.get(one.rid)) if (one.name, name) not in unsent
+        )
+        for one in config.replicas
+    }
     return {replica: columns for replica, columns in names.items() if columns}
 
 

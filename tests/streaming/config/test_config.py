@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from streaming.config.access import access_faults
+from streaming.config.applied import taken_over
 from streaming.config.config import Config
 from streaming.config.errors import check, section
 from streaming.config.sources.load import load
@@ -179,6 +180,77 @@ def test_who_may_not_write_a_table_may_lack_what_its_function_compares(file: Pat
     assert load(file).hidden_columns
     said = complaint(file, file.read_text().replace('writes = ["u"]', 'writes = ["*"]'))
     assert "agreements[0].columns: z of table t is compared by its function MAX(z)" in said
+
+
+MASKED = GOOD.replace('consumer = "a"', 'consumer = "a"\nmasks.t = { z = "hash" }\nmasks."*" = {}')
+
+
+def test_a_replica_may_not_write_what_it_is_sent_masked(file: Path) -> None:
+    """Not by default either; the hub needs the key, and nobody else."""
+    file.write_text(MASKED, encoding="utf-8")
+    config = load(file)
+
+    (one, _) = map(config.subscription, config.agreements)
+
+    assert [*one.columns["t"].masks] == ["z"]
+    assert config.writes_of(config.replicas[0]) == {"u"}
+    assert [*config.tables_at("a")["t"].columns] == ["z", "id"]
+    assert not config.hidden_columns
+    assert "masking.hash_secret" in " ".join(config.masking_faults())
+    with pytest.raises(ConfigError, match=r"masking\.hash_secret"):
+        one.columns["t"].shown('{"z":"a","id":"1"}')
+
+
+def test_the_key_of_hashes_comes_from_a_secret_and_is_not_shown(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is it stored; a hub that takes a stored configuration over keeps its own."""
+    file.write_text(MASKED, encoding="utf-8")
+    monkeypatch.setenv("SLACKWATER_MASKING__HASH_SECRET", "tell-nobody of this")
+    config = load(file)
+    stored = Config.from_document(config.document())
+
+    own = taken_over(config, stored)
+
+    assert not [*config.masking_faults()]
+    assert "tell-nobody" not in repr(config) + config.document()
+    assert own.masking == config.masking
+    hashed = own.column_filters(own.agreements[0])["t"].shown('{"z":"a","id":"1"}')
+    assert hashed == config.column_filters(config.agreements[0])["t"].shown('{"z":"a","id":"1"}')
+
+
+@pytest.mark.parametrize(
+    ("masks", "writes", "says"),
+    [
+        ('{ z = "hash" }', '["*"]', "masks: table t is sent masked, so its consumer may not write"),
+        ('{ id = "null" }', '["u"]', "masks: id of table t is a key column"),
+        ('{ y = "null" }', '["u"]', "masks: table t has no column 'y'"),
+        ('{ z = "rot13" }', '["u"]', "masks: z of table t = 'rot13': write"),
+        ('{ n = "hash" }', '["u"]', "masks: n of table t is of type int32: only text and bytes"),
+        ('{ n = "constant:x" }', '["u"]', "masks: n of table t: 'x' is no int32"),
+        ('{ z = "null" }\ncolumns.t = ["id"]', '["u"]', "masks: z of table t is masked and not"),
+    ],
+)
+def test_a_mask_that_cannot_be_is_refused(file: Path, masks: str, writes: str, says: str) -> None:
+    """Whoever relies on it must not find out by what was sent."""
+    text = GOOD.replace('id = "int64" }', 'id = "int64", n = "int32" }', 1)
+    text = text.replace('name = "a"', f'name = "a"\nwrites = {writes}', 1)
+
+    said = complaint(file, text.replace('consumer = "a"', f'consumer = "a"\nmasks.t = {masks}', 1))
+
+    assert f"agreements[0].{says}" in said
+
+
+def test_a_constant_is_of_the_column(file: Path) -> None:
+    """As the wire writes it."""
+    text = GOOD.replace('id = "int64" }', 'id = "int64", n = "int32" }', 1)
+    masks = 'masks.t = { z = "constant:***", n = "constant:-1" }'
+    file.write_text(text.replace('consumer = "a"', f'consumer = "a"\n{masks}', 1))
+    config = load(file)
+
+    known = config.column_filters(config.agreements[0])["t"]
+
+    assert known.shown('{"z":"a","id":"1","n":5}') == '{"z":"***","id":"1","n":-1}'
 
 
 def test_a_table_is_of_the_default_data_set_unless_it_names_one(file: Path) -> None:

@@ -130,6 +130,13 @@ CASES = [
         ),
     ),
     (
+        changed(agreements=[{**AGREEMENTS[0], "masks": {"t": {"v": "null"}}}, AGREEMENTS[1]]),
+        (
+            *("agreements[to-a].masks", CHANGED, {}, {"t": {"v": "null"}}, HoldsFrom.HUB_EPOCH),
+            "a gets table t anew; what it writes there meanwhile is concurrent",
+        ),
+    ),
+    (
         changed(agreements=AGREEMENTS[:1]),
         (
             *("agreements[to-b]", REMOVED),
