@@ -88,6 +88,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "held_back": "of a commit: what agreements are not sent yet because of when they send",
         "throttled": "of a plan: the agreements that have sent more than their bytes a second",
         "paused_tables": "of a commit: agreement -> the tables of which it sends nothing",
+        "leaving": "of a commit: retired rids in the RUV -> the hub epoch that all must have",
+        "left_epoch": "the last hub epoch at which a rid left the RUV; who lacks it is copied",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

@@ -409,6 +409,8 @@ EPOCHS = pa.schema(
         ("held_back", pa.list_(_HELD_BACK)),
         ("throttled", pa.list_(pa.string())),
         ("paused_tables", pa.map_(pa.string(), pa.list_(pa.string()))),
+        ("leaving", pa.map_(pa.int32(), pa.int64())),
+        ("left_epoch", pa.int64()),
     ]
 )
 

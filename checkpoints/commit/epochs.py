@@ -224,6 +224,8 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "away_since": [(name, time_of(ms)) for name, ms in sorted(state.away_since.items())],
         "held_back": held_back_rows(state.held_back),
         "paused_tables": [(n, sorted(tables)) for n, tables in state.paused_tables.items()],
+        "leaving": sorted(state.leaving.items()),
+        "left_epoch": state.left_epoch,
     }
 
 
@@ -252,6 +254,8 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         away_since={name: ms_of(at) for name, at in row["away_since"] or ()},
         held_back=held_back_of(row["held_back"] or ()),
         paused_tables={name: frozenset(t) for name, t in row["paused_tables"] or ()},
+        leaving=dict(row["leaving"] or ()),
+        left_epoch=row["left_epoch"] or 0,
     )
     return Checkpoint(
         state,

@@ -36,6 +36,9 @@ _SENTENCES = {
     "streaming.cli.order.retire:retire": (
         "Take a replica out for good: what the hub has of it reaches all others, the rest is gone."
     ),
+    "streaming.cli.order.clean_ruv:clean_ruv": (
+        "Take a rid out of the RUV whose replica is configured no more, or let a new one have it."
+    ),
     "streaming.cli.order.backup:backup": (
         "Copy the state as its last commit left it; the hub may go on working."
     ),
@@ -144,7 +147,10 @@ PURPOSES = {
     ),
     "The installation": ("attach", "detach", "setup", "acls", "backup", "restore"),
     "Look": ("top", "compare", "schema", "ruv", "lacks", "lsepoch", "lspacket", "wait", "verify"),
-    "Order": ("init", "pause", "resync", "resume", "abort", "retire", "export", "import"),
+    "Order": (
+        *("init", "pause", "resync", "resume", "abort"),
+        *("retire", "clean-ruv", "export", "import"),
+    ),
     "Repair": ("undo", "quarantine", "local", "recover", "reinit", "chepoch", "recoverpacket"),
     "The past": ("rows", "diff", "blame", "sql", "replay", "pin", "unpin", "pins"),
 }

@@ -31,9 +31,11 @@ class CommandPlace(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its function, less a `_` at its end; or of its group's module."""
+        """The name of its function, `-` for `_`, none at its end; or of its group's module."""
         module, _, attribute = self.place.partition(":")
-        return module.rpartition(".")[2] if attribute == "app" else attribute.removesuffix("_")
+        if attribute == "app":
+            return module.rpartition(".")[2]
+        return attribute.removesuffix("_").replace("_", "-")
 
 
 def group_of(

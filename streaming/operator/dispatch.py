@@ -11,6 +11,7 @@ from streaming.core.intake.intake import Intake
 from streaming.core.model.command import (
     Command,
     CommandName,
+    parse_readmit_order,
     parse_resync_order,
     parse_row_order,
     parse_row_repair,
@@ -52,11 +53,10 @@ def carry_out(
     1. `abort` ends open transactions, `retry` and `resume` send refused rows again.
     2. `release` and `drop` act on the quarantine; a dropped change's row is refreshed.
     3. `accept` and `override` act on conflicts, `repair` and `prefer` on rows that were compared.
-    4. `recover` gives up the lost input of a replica, `retire` takes one out for good; `resync`
-       brings a consumer what it lacks, `pause` sends it nothing more, or nothing of some tables,
-       `resume --now` lets go what
-       its delay holds back, `chepoch` sets from where it is sent to, `export` makes a packet of
-       what it was not sent.
+    4. `recover` gives up the lost input of a replica, `retire` takes one out for good, `readmit`
+       lets a new one have its rid; `resync` brings a consumer what it lacks, `pause` sends it
+       nothing more, or nothing of some tables, `resume --now` lets go what its delay holds back,
+       `chepoch` sets from where it is sent to, `export` makes a packet of what it was not sent.
     5. `undo` writes rows back as they stood, by the tables as the last batch left them.
 
     `originals`: reads records again of which only the head is kept.
@@ -89,6 +89,8 @@ def carry_out(
             case CommandName.RETIRE:
                 rid = int(command.argument or 0)
                 orders.retire(intake, rid, behind.get(rid, -1) + 1)
+            case CommandName.READMIT:
+                orders.readmit(intake, parse_readmit_order(command.argument or ""))
             case CommandName.RESYNC:
                 orders.resync(intake, parse_resync_order(command.argument or ""))
             case CommandName.PAUSE:

@@ -140,6 +140,9 @@ def test_a_dead_origin_is_retired_for_good(
     three.run_available(spark)
 
     assert states(three, "replicas")["a"] == "retired: for good"
+    shown = three.slackwater("status")
+    assert shown["leaving"] == []
+    assert not [line for line in shown["ruv"] if line.startswith("{replica 1}")]
     assert {has.csn, waits.csn} <= judged(three)
     assert not {open_.csn, unread.csn} & judged(three)
     told = wire.decode_answer(three.updates("a")[-1][1])

@@ -109,6 +109,9 @@ class Backend(Protocol):
     def retire(self, rid: int) -> None:
         """Append an operator's command to take this replica out for good."""
 
+    def readmit(self, rid: int) -> None:
+        """Append an operator's command to let a new replica have the rid of this one."""
+
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume the agreement of this consumer."""
 

@@ -33,7 +33,14 @@ from streaming.core.intake.refused_rows import due
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder, TablesOrder, UndoOrder, app_of
+from streaming.core.model.command import (
+    ReadmitOrder,
+    ResyncOrder,
+    RowOrder,
+    TablesOrder,
+    UndoOrder,
+    app_of,
+)
 from streaming.core.model.csn import Generator, rid_of
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
@@ -139,10 +146,10 @@ class Plan:
     `aborts`: the CSNs by which an operator names the transactions that it ends. `retries`: the
     refused rows that it sends again.
     `recovers`: the rids of the replicas whose lost input he gives up. `retires`: of those that he
-    takes out for good. `resumes`: the agreements that he resumes. `losses`: those of which input
-    is lost. `resyncs`: the agreements that he brings what they lack; `pauses`: those that he
-    pauses; `rows_set`: the rows of the matrix that he sets. `pages`: of resyncs. `undelivered`: the
-    agreements whose topics refused the last batch.
+    takes out for good; `readmits`: the rids that new ones have. `resumes`: the agreements that he
+    resumes. `losses`: those of which input is lost. `resyncs`: the agreements that he brings what
+    they lack; `pauses`: those that he pauses; `rows_set`: the rows of the matrix that he sets.
+    `pages`: of resyncs. `undelivered`: the agreements whose topics refused the last batch.
     `writable`: those whose topics had, and may be written again.
     `send_nows`: the agreements of which he lets go what their delay holds back.
     `of_tables`: the tables that he pauses, or resumes.
@@ -158,6 +165,7 @@ class Plan:
     retries: tuple[str, ...] = ()
     recovers: tuple[int, ...] = ()
     retires: tuple[int, ...] = ()
+    readmits: tuple[ReadmitOrder, ...] = ()
     resumes: tuple[str, ...] = ()
     losses: tuple[InputLoss, ...] = ()
     resyncs: tuple[ResyncOrder, ...] = ()
@@ -195,6 +203,7 @@ class PureHub:
     taken; `dropped`: what an operator dropped or released. `repeats`:
     duplicates.
     `requested_aborts`, `requested_retries`, `requested_recovers`, `requested_retires`,
+    `requested_readmits`,
     `requested_resumes`, `requested_resyncs`, `requested_pauses`, `requested_rows`,
     `requested_drops`, `requested_releases`, `requested_repairs`, `requested_preferred`,
     `requested_send_nows`, `requested_undos`, `requested_tables`: the
@@ -227,6 +236,7 @@ class PureHub:
     requested_retries: list[str] = field(default_factory=list)
     requested_recovers: list[int] = field(default_factory=list)
     requested_retires: list[int] = field(default_factory=list)
+    requested_readmits: list[ReadmitOrder] = field(default_factory=list)
     requested_resumes: list[str] = field(default_factory=list)
     requested_resyncs: list[ResyncOrder] = field(default_factory=list)
     requested_pauses: list[str] = field(default_factory=list)
@@ -345,6 +355,7 @@ class PureHub:
             retries, self.requested_retries = tuple(self.requested_retries), []
             recovers, self.requested_recovers = tuple(self.requested_recovers), []
             retires, self.requested_retires = tuple(self.requested_retires), []
+            readmits, self.requested_readmits = tuple(self.requested_readmits), []
             resumes, self.requested_resumes = tuple(self.requested_resumes), []
             resyncs, self.requested_resyncs = tuple(self.requested_resyncs), []
             pauses, self.requested_pauses = tuple(self.requested_pauses), []
@@ -353,7 +364,7 @@ class PureHub:
             releases, self.requested_releases = tuple(self.requested_releases), []
             repairs, self.requested_repairs = tuple(self.requested_repairs), []
             preferred, self.requested_preferred = tuple(self.requested_preferred), []
-            commands = aborts, retries, recovers, retires, resumes
+            commands = aborts, retries, recovers, retires, readmits, resumes
             orders = losses, resyncs, pauses, due_pages
             topics, self.writable = (self.undelivered, self.writable), ()
             plan = Plan(ends, now_ms, *commands, *orders, *topics)
@@ -481,6 +492,10 @@ class PureHub:
     def retire(self, rid: int) -> None:
         """Append an operator's command to take this replica out for good."""
         self.requested_retires.append(rid)
+
+    def readmit(self, rid: int) -> None:
+        """Append an operator's command to let a new replica have the rid of this one."""
+        self.requested_readmits.append(ReadmitOrder(rid, len(self.topics[rid])))
 
     def resync(self, rid: int, *, is_full: bool) -> None:
         """Append an operator's command to bring this consumer what it lacks."""
@@ -721,6 +736,7 @@ class PureHub:
             plan.losses,
             plan.recovers,
             {rid: self.taken[rid] for rid in plan.retires},
+            plan.readmits,
             plan.resumes,
             plan.resyncs,
             plan.pauses,
@@ -1133,6 +1149,7 @@ class PureHub:
             or self.requested_retries
             or self.requested_recovers
             or self.requested_retires
+            or self.requested_readmits
             or self.requested_resumes
             or self.requested_resyncs
             or self.requested_pauses

@@ -549,7 +549,25 @@ def operator_recovers(story: Story, replica: str) -> None:
 @sentence("the operator retires {replica}")
 def operator_retires(story: Story, replica: str) -> None:
     """`slackwater retire`; the hub reads the command with its next batch."""
-    story.world.hub.retire(story.replica(replica).rid)
+    story.world.retire(replica)
+
+
+@sentence("the operator readmits {replica}")
+def operator_readmits(story: Story, replica: str) -> None:
+    """`slackwater clean-ruv --readmit`: its rid is a new replica's from here on."""
+    story.world.readmit(replica)
+
+
+@sentence("the hub knows {replica}")
+def hub_knows(story: Story, replica: str) -> None:
+    """Its rid is in the hub's RUV."""
+    claim(story, story.replica(replica).rid in story.world.hub.ruv().elements, expected=True)
+
+
+@sentence("the hub does not know {replica}")
+def hub_does_not_know(story: Story, replica: str) -> None:
+    """Its rid is not in the hub's RUV."""
+    claim(story, story.replica(replica).rid in story.world.hub.ruv().elements, expected=False)
 
 
 @sentence("the hub marks {replica} away")

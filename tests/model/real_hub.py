@@ -30,6 +30,7 @@ from streaming.core.matrix.packets import Place
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import (
     CommandName,
+    ReadmitOrder,
     ResyncOrder,
     RowOrder,
     RowRepair,
@@ -352,6 +353,12 @@ class RealHub:
         """Append an operator's command to take a replica out, as `slackwater retire` does."""
         reader = open_state(self.config.hub.state)
         append_command(reader, CommandName.RETIRE, str(rid))
+
+    def readmit(self, rid: int) -> None:
+        """Append an operator's command, as `slackwater clean-ruv --readmit` does."""
+        reader = open_state(self.config.hub.state)
+        order = ReadmitOrder(rid, self.ended_at.get(self._changes(rid), 0))
+        append_command(reader, CommandName.READMIT, order.text())
 
     def resume(self, rid: int) -> None:
         """Append an operator's command to resume an agreement, as `slackwater resume` does."""

@@ -4,7 +4,7 @@ So a history that breaks a law is a scenario already. A step that makes no sense
 is left out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from random import Random
@@ -112,6 +112,9 @@ AWAY = {
     "page_and_die": 1,
 }
 """The same with consumers that are away, and come back by pages."""
+
+TAKEN_OUT = {**AWAY, "retire": 4, "readmit": 6}
+"""The same with replicas that are taken out for good, and new ones that get their rids."""
 
 UNWRITABLE = {**AWAY, "refuse_sent": 3, "take_sent": 1, "find_writable": 3}
 """The same with topics that refuse what they are sent for a while, until the hub looks again."""
@@ -365,6 +368,11 @@ class Storyteller:
         for name in unwritable:
             self.find_writable(name, "", 0)
         if paused or unwritable:
+            self.add_sentence("everything settles")
+        retired = [name for name in REPLICAS if self._is_retired(name)]
+        for name in retired:
+            self.readmit(name, "", 2)
+        if retired:
             self.add_sentence("everything settles")
         stopped = [name for name in REPLICAS if self._is_stopped(name)]
         for name in stopped:
@@ -703,6 +711,29 @@ class Storyteller:
             self.add_sentence(f"{replica} says hello")
         else:
             self.reinit(replica, key, number)
+
+    def retire(self, replica: str, _: str, __: int) -> None:
+        """An operator takes a replica out for good, but the last one."""
+        if sum(not self._is_retired(name) for name in REPLICAS) > 1:
+            self.add_sentence(f"the operator retires {replica}")
+            self.add_sentence("the hub takes all")
+
+    def readmit(self, replica: str, key: str, number: int) -> None:
+        """Its rid is a new replica's, once the hub does not know it any more."""
+        if not self._is_retired(replica) or self.replica(replica).rid in self._known():
+            return
+        self.add_sentence(f"the operator readmits {replica}")
+        self.add_sentence("the hub takes all")
+        if number % 2:
+            self.add_sentence(f"{replica} says hello")
+        else:
+            self.reinit(replica, key, number)
+
+    def _is_retired(self, replica: str) -> bool:
+        return self._state(replica).startswith("retired")
+
+    def _known(self) -> Collection[int]:
+        return self.world.hub.ruv().elements
 
     def _is_stopped(self, replica: str) -> bool:
         """Return whether its input was lost and it has not started anew, told so or not."""

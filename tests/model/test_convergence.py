@@ -39,6 +39,7 @@ from tests.model.storyteller import (
     REORDERS,
     RESUMES,
     REUSES,
+    TAKEN_OUT,
     UNCARRIED,
     UNDOES,
     UNWRITABLE,
@@ -310,6 +311,13 @@ def test_replicas_converge_though_one_is_delayed(plot: Plot) -> None:
 @given(plots({**FEEDS, "purge": 6, "pass_time": 3}, several=True, by_packets=True))
 def test_replicas_converge_though_the_hub_purges_what_packets_bring_late(plot: Plot) -> None:
     """A consumer of packets holds what it lacks from the beginning, until it is away too long."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots(TAKEN_OUT, several=True))
+def test_replicas_converge_though_some_are_taken_out(plot: Plot) -> None:
+    """And come back as new ones under their old rids; what the hub had of them all others get."""
     hold(plot, AT_REST)
 
 

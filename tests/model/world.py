@@ -155,7 +155,8 @@ class World:
     `lost`: (csn, content) of the changes that were deleted from a topic unread; `begins`: replica
     -> where its topic begins, if records were. `renumbered`: replica -> the CSNs that its agent
     gave instead of others, by the clock that its records have. `posts`: of the replicas that Kafka
-    does not reach; their topics in `received` are what stands in their outboxes.
+    does not reach; their topics in `received` are what stands in their outboxes. `taken_out`: the
+    rids of those that were ever retired for good.
     """
 
     replicas: Mapping[str, Replica]
@@ -165,6 +166,7 @@ class World:
     received: dict[str, list[tuple[str | None, Record]]] = field(default_factory=dict)
     told: dict[str, Sequence[Line]] = field(default_factory=dict)
     lost: set[tuple[str, str]] = field(default_factory=set)
+    taken_out: set[int] = field(default_factory=set)
     preferred: list[Change] = field(default_factory=list)
     begins: dict[str, int] = field(default_factory=dict)
     renumbered: dict[str, set[str]] = field(default_factory=dict)
@@ -244,6 +246,18 @@ class World:
         if isinstance(record, Heartbeat):
             self.told[replica] = ()
         self.send(replica, session, record)
+
+    def retire(self, replica: str) -> None:
+        """Take it out for good."""
+        self.taken_out.add(self.replicas[replica].rid)
+        self.hub.retire(self.replicas[replica].rid)
+
+    def readmit(self, replica: str) -> None:
+        """Let it have its rid as a new replica; what it published since it was retired is lost."""
+        rid = self.replicas[replica].rid
+        records = [record for _, record in self.received.get(replica, [])[self.hub.offset(rid) :]]
+        self.lost |= {(r.csn, r.content) for r in records if isinstance(r, Change)}
+        self.hub.readmit(rid)
 
     def lose_unread(self, replica: str) -> None:
         """Delete from a replica's topic what the hub has not taken."""

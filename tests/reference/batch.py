@@ -15,7 +15,7 @@ from streaming.core.intake.intake import Intake
 from streaming.core.intake.stopped import KEPT_BEHIND_STOP
 from streaming.core.intake.transactions import Transaction
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder, TablesOrder
+from streaming.core.model.command import ReadmitOrder, ResyncOrder, RowOrder, TablesOrder
 from streaming.core.model.row import Arrived, RowState
 from streaming.core.records.arrival import AbortTransaction
 from streaming.core.records.record import ReceivedRecord
@@ -54,6 +54,7 @@ def decide(
     losses: Sequence[InputLoss] = (),
     recovers: Sequence[int] = (),
     retires: Mapping[int, int] = MappingProxyType({}),
+    readmits: Sequence[ReadmitOrder] = (),
     resumes: Sequence[str] = (),
     resyncs: Sequence[ResyncOrder] = (),
     pauses: Sequence[str] = (),
@@ -77,6 +78,7 @@ def decide(
     before any record of the batch is processed; `retries`: the refused rows that he sends again.
     `losses`: the replicas of which input is lost; `recovers`: the rids of those whose lost input he
     gives up; `retires`: rid -> the offset before which he takes that replica out for good;
+    `readmits`: those whose rids new replicas have;
     `resumes`: the agreements that he resumes; `resyncs`: those that he brings what they lack;
     `pauses`: those that he pauses; `send_nows`: those of which he lets go what waits;
     `of_tables`: the tables that he pauses, or resumes. `pages`: the
@@ -100,6 +102,8 @@ def decide(
         orders.recover(intake, rid)
     for rid, offset in retires.items():
         orders.retire(intake, rid, offset)
+    for readmitted in readmits:
+        orders.readmit(intake, readmitted)
     for abort in aborts:
         orders.end_by_hand(intake, abort)
     for retry in retries:

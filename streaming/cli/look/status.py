@@ -123,6 +123,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
             for one in found.agreements
         ),
     )
+    for leaving in found.leaving:
+        write_sentence(leaving.text)
     for agreement in found.agreements:
         if agreement.resync is not None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")

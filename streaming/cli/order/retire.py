@@ -27,7 +27,7 @@ def retire(
 ) -> None:
     """Take a replica out for good: what the hub has of it reaches all others, the rest is gone.
 
-    Its topic is not read on, its open transactions end, and its rid is never used again.
+    Its topic is not read on, its open transactions end, and its rid leaves the RUV.
     """
     from streaming.cli.command import append_command, queued_text  # noqa: PLC0415  # a refusal does without
 

@@ -113,7 +113,7 @@ def state_after(
             agreements[name] = agreements[name].rescanning(table, view.clock_ms)
     agreements = {
         name: without_early_rows(
-            one.below_purge(intake.state.purge_epoch, view.clock_ms),
+            one.below_purge(intake.state.gone_epoch, view.clock_ms),
             topology.times(name).delay_ms,
             view.clock_ms,
             is_released=name in intake.copying,
@@ -132,7 +132,7 @@ def state_after(
         )
         for name, agreement in agreements.items()
     }
-    intake.open.forget(ruvs.values())
+    intake.open.forget([*ruvs.values(), *intake.state.purge_ruvs.values()])
     largest = largest_of(ruvs.values())
     after = replace(
         intake.state,

@@ -8,11 +8,18 @@ from dataclasses import replace
 
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.intake import Intake
+from streaming.core.intake.opnos import seen_opnos
 from streaming.core.intake.refused_rows import due
 from streaming.core.intake.sessions import sent_again
 from streaming.core.intake.transactions import HELLO, OPERATOR
 from streaming.core.model.change import RowKey
-from streaming.core.model.command import ResyncOrder, RowOrder, RowRepair, TablesOrder
+from streaming.core.model.command import (
+    ReadmitOrder,
+    ResyncOrder,
+    RowOrder,
+    RowRepair,
+    TablesOrder,
+)
 from streaming.core.model.row import ALL_OFFSETS
 from streaming.core.model.ruv import parse_ruv
 from streaming.core.model.statuses import (
@@ -170,7 +177,8 @@ def retire(intake: Intake, rid: int, offset: int) -> None:
     """Take a replica out for good, before the record at this offset of its topic.
 
     What is open of it ends, and what is committed waits for no opno of it. Everybody else is
-    sent what it wrote up to here, as before. Its rid and its element of the RUV stay known.
+    sent what it wrote up to here, as before. Its rid stays known; its element leaves the RUVs once
+    all have that (retention/departure.py).
     """
     replica = intake.replicas.get(rid)
     if replica is None or replica.is_retired_for_good:
@@ -184,6 +192,27 @@ def retire(intake: Intake, rid: int, offset: int) -> None:
     for name in intake.agreements_to(rid):
         intake.agreements[name] = intake.agreements[name].retired_for_good()
     intake.counts["retired"] += 1
+
+
+def readmit(intake: Intake, order: ReadmitOrder) -> None:
+    """Let a new replica have the rid of one that was retired for good, and has left the RUVs.
+
+    Nothing of its topic before the offset is read; what the old one had written is `purged` if it
+    comes again. It begins as one whose input was given up: see `recover`.
+    """
+    rid, state = order.rid, intake.state
+    replica = intake.replicas.get(rid)
+    if replica is None or not replica.is_retired_for_good or rid in state.to_leave:
+        intake.counts["unknown_readmits"] += 1
+        return
+    intake.replicas[rid] = replica.readmitted(order.offset)
+    intake.opnos[rid] = seen_opnos(intake.replicas[rid])
+    intake.numbers.pop(rid, None)
+    for name in intake.agreements_to(rid):
+        new = intake.agreements[name].readmitted(state.hub_epoch, state.batch)
+        is_sent = name in intake.topology.subscriptions
+        intake.agreements[name] = new if is_sent else new.retired()
+    intake.counts["readmitted"] += 1
 
 
 def publish_again(intake: Intake, agreement: str) -> None:

@@ -58,7 +58,7 @@ def answer_to(
         return _no_common_version(hello) or OtherAgreement(hello.ruv_of)
     is_ahead = hello.generation == state.generation and (hello.reached or 0) > state.hub_epoch
     purged = state.purge_ruv_of(dataset)
-    hub = CommittedHub(state.generation, ruv, ruv.max_csns(), state.purge_epoch, purged)
+    hub = CommittedHub(state.generation, ruv, ruv.max_csns(), state.gone_epoch, purged)
     own = hello.own if hello.lost or hello.reinit else ruv.max_of(rid)
     claimed = ClaimedPosition(rid, hello.covers, hello.generation, hello.ruv, own)
     answer = decide(claimed, hub, published, partial(_is_kept, purged))

@@ -40,6 +40,8 @@ class CommandName(StrEnum):
     """let go at once what waits by the delay of an agreement; its name"""
     RETIRE = "retire"
     """take a replica out for good; its rid"""
+    READMIT = "readmit"
+    """let a new replica have the rid of one that was taken out; a ReadmitOrder as text"""
     RESYNC = "resync"
     """bring a consumer what it lacks as rows; a ResyncOrder as text"""
     PAUSE = "pause"
@@ -86,6 +88,24 @@ APP_CHARS = 100
 def app_of(what: str, who: str) -> str:
     """What the hub's changes name as their application when somebody ordered them."""
     return f"{what}: {who}"[:APP_CHARS]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadmitOrder:
+    """The rid that a new replica gets, and the offset in its topic from which it is read."""
+
+    rid: int
+    offset: int
+
+    def text(self) -> str:
+        """The order as the argument of a command."""
+        return json.dumps([self.rid, self.offset])
+
+
+def parse_readmit_order(text: str) -> ReadmitOrder:
+    """Parse the argument of a command that `ReadmitOrder.text` made."""
+    rid, offset = json.loads(text)
+    return ReadmitOrder(rid, offset)
 
 
 @dataclass(frozen=True, slots=True)

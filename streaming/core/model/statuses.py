@@ -120,8 +120,8 @@ class ReplicaStatus(StrEnum):
 
 
 _RETIRED_FOR_GOOD = (
-    "an operator has retired it, and its rid is not used again: remove it from the configuration;"
-    " to take part again its database starts empty, under another name and rid"
+    "an operator has retired it: remove it from the configuration; to take part again its database"
+    " starts empty, under another name and rid, or with `slackwater clean-ruv RID --readmit`"
 )
 
 

@@ -22,6 +22,8 @@ def different_states(recorded: HubState, replayed: HubState) -> Iterator[Differe
     for name in {**recorded.agreements, **replayed.agreements}:
         agreement, their = recorded.agreements.get(name), replayed.agreements.get(name)
         yield from _fields(f"agreement {name}", _known(agreement), _known(their))
+    yield from _fact("hub", "leaving", recorded.leaving, replayed.leaving)
+    yield from _fact("hub", "left epoch", recorded.left_epoch, replayed.left_epoch)
     yield from _fact("hub", "ranges", recorded.ranges, replayed.ranges)
     yield from _fact("hub", "truncates", recorded.truncations, replayed.truncations)
 

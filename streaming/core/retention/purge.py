@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from streaming.core.model.ruv import Element, Ruv
+from streaming.core.model.ruv import Element, Ruv, largest_of
+from streaming.core.retention.departure import departed
 from streaming.core.retention.hold import away_since, purge_limit
 from streaming.core.state.hub_state import HubState
 
@@ -86,16 +87,18 @@ def _ruvs(state: HubState, csns: Mapping[str, Mapping[int, str]]) -> dict[str, R
 def with_retention(
     before: HubState, after: HubState, purge: Purge | None, clock_ms: int, max_away_ms: int
 ) -> HubState:
-    """The state after a batch, with who is away, and with the purge of its plan.
+    """The state after a batch: who is away, what its plan purges, and the rids that leave the RUVs.
 
     The purge is left out if the batch brought somebody who needs what it would take.
     """
-    heard = replace(after, away_since=away_since(before, after.agreements, clock_ms))
-    if purge is None or purge.epoch > purge_limit(heard, clock_ms, max_away_ms):
-        return heard
-    after = purged(heard, purge)
+    after = replace(after, away_since=away_since(before, after.agreements, clock_ms))
+    if purge is not None and purge.epoch <= purge_limit(after, clock_ms, max_away_ms):
+        after = purged(after, purge)
+    after = departed(after, clock_ms, max_away_ms)
+    if after.gone_epoch == before.gone_epoch:
+        return after
     agreements = {
-        name: one.below_purge(after.purge_epoch, clock_ms) for name, one in after.agreements.items()
+        name: one.below_purge(after.gone_epoch, clock_ms) for name, one in after.agreements.items()
     }
     return replace(after, agreements=agreements)
 
@@ -142,14 +145,16 @@ def purged_up_to(state: HubState) -> dict[int, str]:
     """Rid -> the CSN up to which all of it are purged, in every data set that has some.
 
     Nothing of it that is open or waits is as small; of a rid of which some is, nothing is said.
+    Of one that has left the RUVs it is all that there was.
     """
-    found = dict[int, str]()
+    found = largest_of(state.purge_ruvs.values())
     for rid in {rid for ruv in state.ruvs.values() for rid in ruv.max_csns()}:
         edges = [
             state.purge_ruv_of(dataset).max_of(rid)
             for dataset, ruv in state.ruvs.items()
             if ruv.max_of(rid) is not None
         ]
+        found.pop(rid, None)
         if all(edges):
             found[rid] = min(edge for edge in edges if edge is not None)
     for context, members in state.open.lists.members.items():

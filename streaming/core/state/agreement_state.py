@@ -9,6 +9,7 @@ from streaming.core.model.statuses import (
     AgreementStatus,
     AwayReason,
     Stop,
+    StopReason,
     parse_status,
     status_text,
 )
@@ -330,6 +331,16 @@ class AgreementState:
     def retired_for_good(self) -> "AgreementState":
         """The agreement when an operator retires its consumer."""
         return replace(self, status=AgreementStatus.RETIRED, detail=FOR_GOOD)
+
+    def readmitted(self, hub_epoch: int, batch: int) -> "AgreementState":
+        """A new agreement for the new replica of a rid that was retired for good.
+
+        A feed numbers its packets above the earlier ones: each took a batch.
+        """
+        published = max(hub_epoch, self.largest_published)
+        new = AgreementState(self.name, self.consumer, published=published, is_full=True)
+        feed = None if self.feed is None else PacketFeed(number=batch)
+        return replace(new.stopped(Stop(StopReason.RECOVERED)), feed=feed)
 
     def retired(self) -> "AgreementState":
         """The agreement when it is not configured any more; the detail keeps why it was stopped."""

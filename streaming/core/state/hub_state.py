@@ -30,7 +30,9 @@ class HubState:
     `purge_batch`: the oldest batch that is kept. `away_since`: agreement -> since when its consumer
     is not heard of, by the hub's clock; absent: it is heard. `held_back`: agreement -> what it is
     not sent yet because of when it sends; absent: nothing. `paused_tables`: agreement -> the tables
-    of which an operator has it send nothing.
+    of which an operator has it send nothing. `leaving`: rid that is retired for good and still in a
+    RUV -> the hub epoch that all must have for it to leave. `left_epoch`: the largest such hub
+    epoch of a rid that has left.
     """
 
     generation: int
@@ -52,6 +54,8 @@ class HubState:
     away_since: Mapping[str, int] = field(default_factory=dict)
     held_back: Mapping[str, HeldBack] = field(default_factory=dict)
     paused_tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    leaving: Mapping[int, int] = field(default_factory=dict)
+    left_epoch: int = 0
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""
@@ -97,8 +101,25 @@ class HubState:
 
     @property
     def largest(self) -> dict[int, str]:
-        """Rid -> its largest CSN in any data set; no CSN above it is in the changelog."""
-        return largest_of(self.ruvs.values())
+        """Rid -> its largest CSN in any data set; no CSN above it is in the changelog.
+
+        The purge RUVs remember it of a rid that has left the RUVs.
+        """
+        return largest_of([*self.ruvs.values(), *self.purge_ruvs.values()])
+
+    @property
+    def to_leave(self) -> dict[int, int]:
+        """Rid -> the hub epoch that all must have, of those retired for good that are in a RUV."""
+        return {
+            rid: self.leaving.get(rid, self.hub_epoch)
+            for rid, one in self.replicas.items()
+            if one.is_retired_for_good and any(rid in ruv.elements for ruv in self.ruvs.values())
+        }
+
+    @property
+    def gone_epoch(self) -> int:
+        """A consumer that lacks some hub epoch up to here needs a full copy: it may be gone."""
+        return max(self.purge_epoch, self.left_epoch)
 
     @property
     def smallest_mre(self) -> int:

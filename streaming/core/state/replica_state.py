@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 
 from streaming.core.model.row import Floor
-from streaming.core.model.statuses import FOR_GOOD, ReplicaStatus, Stop, parse_status, status_text
+from streaming.core.model.statuses import (
+    FOR_GOOD,
+    ReplicaStatus,
+    Stop,
+    StopReason,
+    parse_status,
+    status_text,
+)
 from streaming.core.state.reflection import Session
 
 
@@ -83,6 +90,14 @@ class ReplicaState:
         offset = offset if self.stop_offset is None else self.stop_offset
         status = ReplicaStatus.RETIRED
         return replace(self, status=status, detail=FOR_GOOD, stop_offset=offset, floors=())
+
+    def readmitted(self, offset: int) -> "ReplicaState":
+        """A new replica of the rid of one that was retired for good, from this offset on.
+
+        Its next hello is answered by a full copy. Of the old one only the sessions are known.
+        """
+        new = ReplicaState(self.rid, known_sessions=self.known_sessions)
+        return new.stopped(Stop(StopReason.RECOVERED), offset)
 
     def retired(self) -> "ReplicaState":
         """The replica when it is not configured any more; the detail keeps why it was stopped."""

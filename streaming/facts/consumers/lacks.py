@@ -172,7 +172,7 @@ def _refused(
     gap = refused(lacking, hub.purge_ruv_of(dataset), lambda csn: _in_log(reader, csn))
     if gap is not None:
         return RefusedStart(gap.gap, gap.start.csn, str(gap))
-    epochs = epochs_purged(state.acked_covers, hub.purge_epoch)
+    epochs = epochs_purged(state.acked_covers, hub.gone_epoch)
     return RefusedStart(LogGap.PURGED, None, str(epochs)) if epochs else None
 
 

@@ -7,6 +7,7 @@ from checkpoints.reading.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
 from streaming.core.state.replica_state import ReplicaState
+from streaming.facts.consumers.cleaning import check_not_last
 from streaming.facts.consumers.lacks import consumer_lacks
 from streaming.facts.consumers.level import Ends
 from streaming.facts.freshness import as_read
@@ -45,6 +46,7 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
     known = state.replicas.get(rid, ReplicaState(rid))
     if known.is_retired_for_good:
         raise HubError(f"{replica} is retired already: remove it from the configuration")
+    check_not_last(state, rid, replica)
     ends, topic = ask(), config.changes_topic(replica)
     offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
     opened = reader.open_changes()

@@ -12,6 +12,7 @@ from streaming.core.counts.counter_keys import of_hub
 from streaming.core.model.ruv import Ruv
 from streaming.core.schema.difference import SchemaDifference
 from streaming.core.state.hub_state import HubState
+from streaming.facts.consumers.cleaning import LeavingRid, leaving_rids
 from streaming.facts.consumers.divergent import DivergentRow
 from streaming.facts.consumers.ruvs import ruv_document
 from streaming.facts.consumers.unsettled import unread_records, unsettled
@@ -92,7 +93,8 @@ class HubStatus:
     that were written at one replica only. `process`: the one that wrote last.
     `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
     packets -> what to do. `unknown_topics`: changes topics under the prefix that are of no replica,
-    and that are not read. `history`: what is kept of it. `counts`: of the last batch; `totals`:
+    and that are not read. `leaving`: the rids that are to leave the RUV. `history`: what is kept of
+    it. `counts`: of the last batch; `totals`:
     since the state was made.
     """
 
@@ -117,6 +119,7 @@ class HubStatus:
     unread: dict[str, int]
     packets: dict[str, str]
     unknown_topics: tuple[str, ...]
+    leaving: tuple[LeavingRid, ...]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
     unnamed: dict[str, dict[str, int]]
@@ -189,6 +192,9 @@ def hub_status(
         unread=dict(open_.unread),
         packets=dict(poll.packets) if poll else {},
         unknown_topics=poll.unknown if poll else (),
+        leaving=leaving_rids(state, names, round(now_s * 1_000), config.retention.max_away_ms)
+        if state
+        else (),
         quarantine=QuarantineSummary(kept, quarantine, kept - recorded.named),
         differing=recorded.differing,
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},
