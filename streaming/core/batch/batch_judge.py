@@ -106,7 +106,7 @@ class BatchJudge:
         is_rejected = any(self._rejects_transaction(one) for one in known)
         # the causes before a change overwrites its row
         causes = {one.change.csn: self._cause(one) for one in known} if is_rejected else {}
-        taken = dict[RowKey, Arrived]()
+        taken, last = set[RowKey](), {one.change.row: one for one in transaction}
         for one in transaction:
             row = one.change.row
             if one.change.table not in self.topology.tables:
@@ -116,9 +116,9 @@ class BatchJudge:
             elif one.change.op.is_of_table:
                 self._judge_truncate(one)
             elif self._judge_one(one if row in taken else self._as_hidden(one, self.row(row))):
-                taken[row] = one
-        for one in taken.values():
-            self._take_back_hidden(one)
+                taken.add(row)
+            if row in taken and last[row] is one:  # what hides it for a moment only does not count
+                self._take_back_hidden(one)
 
     def _as_seen_elsewhere(self, one: Arrived) -> Arrived:
         """The change with what its replica had seen of its row by another hub."""
