@@ -147,6 +147,7 @@ def test_a_hub_that_dies_over_a_purge_repeats_it(
         assert is_purged(pair)
         with pair.running(spark) as hub:
             b.write("k1", "second")
+            hub.takes(b)
             hub.brings(a, b)
         epoch = state_of(pair).purge_epoch
         assert a.rows == b.rows
