@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
+from streaming.config.history import config_history
 from streaming.config.sections import AgreementConfig
 from streaming.core.model.change import NOBODY
 from streaming.core.model.errors import ConfigError, StateError
@@ -27,6 +28,12 @@ def age_s(reader: Reader, now_s: float) -> float | None:
 def names_of(config: Config) -> dict[int, str]:
     """Name by rid, the hub's own included."""
     return {config.hub.rid: config.hub.name} | {r.rid: r.name for r in config.replicas}
+
+
+def names_ever(config: Config, reader: Reader) -> dict[int, str]:
+    """Name by rid, of all that ever were configured."""
+    documents = (row["document"] for row in reader.configs() if row["document"])
+    return config_history(documents).names | names_of(config)
 
 
 def author_name(rid: int, names: Mapping[int, str]) -> str:

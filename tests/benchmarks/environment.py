@@ -24,6 +24,7 @@ from tests.benchmarks.agents import AgentReport, AgentTask, agents_running, repo
 from tests.benchmarks.counting import Counted, count
 from tests.benchmarks.load import TABLE, WRITERS, Load, preload, publish_hellos
 from tests.benchmarks.memory import MemoryUse, watched
+from tests.benchmarks.rounds import Round
 
 EVENTS_PER_BATCH = 200_000
 WAIT_S = 3_600
@@ -235,3 +236,24 @@ def wait(condition: Callable[[], bool], what: str, probe: HubProbe | None = None
         if time.monotonic() > limit or (service is not None and service.ended):
             raise SystemExit(f"timed out or the hub ended while waiting for: {what}")
         time.sleep(0.1)
+
+
+def preloaded_by_turns(
+    environment: BenchmarkEnvironment,
+    turns: int,
+    each: int,
+    sides: Mapping[str, Callable[[str], tuple[HubKind, Load]]],
+) -> tuple[list[Round], int]:
+    """The speed of each side in rounds, and the peak of memory; one turn before them warms up.
+
+    `sides`: what a side's hub is like, which has the given name, and its load.
+    """
+    rounds, peak_mib = list[Round](), 0
+    for turn in range(turns + 1):
+        found = {}
+        for side, made in sides.items():
+            run = run_preloaded(environment, *made(f"{side}{turn}"), each)
+            peak_mib = max(peak_mib, run.memory.peak_mib)
+            found[side] = run.events_per_s
+        rounds.append(found)
+    return rounds[1:], peak_mib

@@ -3,10 +3,12 @@
 So what is delivered is the same, and counted the same, on both sides.
 """
 
-from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, run_preloaded
-from tests.benchmarks.load import WRITERS, new_load
+from functools import partial
+
+from tests.benchmarks.environment import BenchmarkEnvironment, HubKind, preloaded_by_turns
+from tests.benchmarks.load import WRITERS, Load, new_load
 from tests.benchmarks.report import Numbers
-from tests.benchmarks.rounds import Round, middle, ratio
+from tests.benchmarks.rounds import middle, ratio
 from tests.benchmarks.sizes import Sizes
 
 SHARED_OF_1000 = 15
@@ -17,16 +19,8 @@ CONDITIONS = {"unfiltered": "", "filtered": "id >= 0 AND owner LIKE 'customer%'"
 def filters(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
     """The hub's speed without conditions and with them, by turns; the first turn warms up."""
     each = sizes.filtered_events // len(WRITERS)
-    rounds, peak_mib = list[Round](), 0
-    for turn in range(sizes.rounds + 1):
-        found = {}
-        for side, condition in CONDITIONS.items():
-            kind = HubKind(f"{side}{turn}", condition=condition)
-            run = run_preloaded(environment, kind, new_load(SHARED_OF_1000), each)
-            peak_mib = max(peak_mib, run.memory.peak_mib)
-            found[side] = run.events_per_s
-        rounds.append(found)
-    del rounds[0]
+    sides = {side: partial(_side, condition) for side, condition in CONDITIONS.items()}
+    rounds, peak_mib = preloaded_by_turns(environment, sizes.rounds, each, sides)
     return {
         "filters": {
             **{f"{side}_per_s": round(middle(rounds, side)) for side in CONDITIONS},
@@ -36,3 +30,7 @@ def filters(environment: BenchmarkEnvironment, sizes: Sizes) -> Numbers:
             "rounds": rounds,
         }
     }
+
+
+def _side(condition: str, name: str) -> tuple[HubKind, Load]:
+    return HubKind(name, condition=condition), new_load(SHARED_OF_1000)

@@ -5,16 +5,13 @@ from typing import Annotated
 
 import typer
 
-from checkpoints.reading.reader import Reader
 from streaming.cli.appends import appends
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, ConfigPath, now, opened
-from streaming.config.config import Config
-from streaming.config.history import config_history
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.cleaning import UnconfiguredRid, readmission, unconfigured_rid
 from streaming.facts.consumers.level import TopicEnds
-from streaming.facts.names import names_of
+from streaming.facts.names import names_ever
 from streaming.terminal.output import write_json, write_line, write_sentence
 
 Rid = Annotated[int, typer.Argument(metavar="RID", help="Its rid, as `slackwater ruv` shows it.")]
@@ -41,7 +38,7 @@ def clean_ruv(
     from streaming.cli.command import append_command, queued_text  # noqa: PLC0415  # a refusal does without
 
     configured, reader = opened(config)
-    names, now_ms = _names(configured, reader), round(now().timestamp() * 1_000)
+    names, now_ms = names_ever(configured, reader), round(now().timestamp() * 1_000)
     if readmit:
         ends = TopicEnds()
         order = readmission(configured, reader, rid, names, now_ms, lambda: ends.ask(configured))
@@ -66,12 +63,6 @@ def clean_ruv(
         write_sentence(f"Nothing is done yet: `slackwater clean-ruv {rid}{flag} --yes` does it.")
         return
     write_sentence(f"{queued_text(name, str(rid), number)}.")
-
-
-def _names(config: Config, reader: Reader) -> dict[int, str]:
-    """Rid -> name, of all that ever were configured."""
-    documents = (row["document"] for row in reader.configs() if row["document"])
-    return {**config_history(documents).names, **names_of(config)}
 
 
 def _lines(found: UnconfiguredRid) -> list[str]:

@@ -11,7 +11,7 @@ from streaming.core.retention.departure import waited_for
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.level import Ends
 from streaming.facts.freshness import as_read
-from streaming.facts.names import committed
+from streaming.facts.names import committed, names_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def unconfigured_rid(
         raise HubError(f"rid {rid} is of no replica that this hub knows: see `slackwater ruv`")
     if known.is_retired_for_good:
         raise HubError(_taken_out(config, state, rid, names, now_ms))
-    configured = next((one.name for one in config.replicas if one.rid == rid), None)
+    configured = names_of(config).get(rid)
     if configured is not None:
         raise HubError(
             f"rid {rid} is of {configured}, which is configured: `slackwater retire {configured}`"
@@ -129,7 +129,7 @@ def readmission(
         raise HubError(f"rid {rid} was not taken out, so there is nothing to readmit")
     if rid in state.to_leave:
         raise HubError(_taken_out(config, state, rid, names, now_ms))
-    configured = next((one.name for one in config.replicas if one.rid == rid), None)
+    configured = names_of(config).get(rid)
     if configured is None:
         name = names.get(rid, str(rid))
         raise HubError(

@@ -8,7 +8,6 @@ from checkpoints.maintenance.files import StateFiles, state_files
 from checkpoints.reading.reader import OpenChanges, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
-from streaming.config.history import config_history
 from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.delivery.recovery_point import Delays
 from streaming.core.records.record import Reason
@@ -25,7 +24,7 @@ from streaming.facts.consumers.divergent import (
     unnamed_counts,
 )
 from streaming.facts.consumers.resync import GivenOrder, resync_orders
-from streaming.facts.names import names_of, serving
+from streaming.facts.names import names_ever, serving
 from streaming.facts.status.local_writes import LocalTable, local_tables
 from streaming.facts.status.schemas import schema_differences, unreplicated_columns
 
@@ -80,7 +79,6 @@ def recorded_facts(
     several = reader.open_transactions({rid: one.opno for rid, one in known.items()})
     most, served = config.limits.open_transactions, serving(config, reader)
     named = reader.quarantine_counts(named=True)
-    documents = (row["document"] for row in reader.configs() if row["document"])
     opened, rounds = reader.open_changes(), recorded_rounds(reader)
     return RecordedFacts(
         differed=times_differed(reader),
@@ -89,7 +87,7 @@ def recorded_facts(
         conflicts=reader.conflict_counts(),
         opened=opened,
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
-        names=config_history(documents).names | names_of(config),
+        names=names_ever(config, reader),
         commands=reader.untaken_commands(),
         differing=divergent_rows(served, reader),
         unnamed=unnamed_counts(served, reader),
