@@ -140,7 +140,15 @@ class Service:
         self.updates = UpdatesTopics(config, found.ids, self.topics.look)
         at_start = found, self.source, self._outlets, followed, self.in_force.version
         opening = Opening(config, settings, history, *at_start)
-        return settings, opening.open(self.store, self.name, reach, _now_ms())
+        try:
+            return settings, opening.open(self.store, self.name, reach, _now_ms())
+        except BaseException:
+            self._disconnect()  # what it published of the last batch is delivered
+            raise
+
+    def _disconnect(self) -> None:
+        self.updates.close()
+        self.topics.close()
 
     def _at_work(self, settings: BatchSettings) -> BatchSettings:
         """Settings that know which batches the executors carry."""
@@ -204,8 +212,7 @@ class Service:
             self.resyncs.close()
             if self.warm is not None:
                 self.warm.close()
-            self.updates.close()
-            self.topics.close()
+            self._disconnect()
         if not self.is_superseded:
             LOG.info("stopped after batch %d", self.hub.state.batch)
 
