@@ -64,6 +64,11 @@ class HubProcess:
             log.seek(self._from)
             return log.read().decode(errors="replace")
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def catches(self, number: signal.Signals) -> bool:
         """Whether it has a handler for a signal already."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
