@@ -3,9 +3,11 @@
 Each table by its own rule. What the state behind `purge_batch` needs stays, and all behind that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+import orjson
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
@@ -20,6 +22,7 @@ from checkpoints.times import time_of
 from streaming.core.model.command import CommandName
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.retention.purge import spared
+from streaming.core.retention.rounds import rounds_that_count
 from streaming.core.state.hub_state import HubState
 
 _IDS_AT_ONCE = 1_000
@@ -27,9 +30,10 @@ _IDS_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PurgedState:
-    """A committed state whose purge is carried out; conflicts go that are older than this.
+    """A committed state whose purge is carried out.
 
-    `edges`: what `purged_up_to` gives of it.
+    `edges`: what `purged_up_to` gives of it. `conflicts_before_ms`: conflicts go that are older
+    than this, and days of `delays`.
     """
 
     state: HubState
@@ -57,9 +61,11 @@ def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableN
     if pending := _pending(purged.edges):
         yield TableName.PENDING, f"batch < {batch} AND ({pending})"
     yield TableName.EVENTS, f"batch < {batch} AND kind NOT IN ('hello', 'schema', 'local_writes')"
+    yield from ((TableName.DELAYS, one) for one in _delays(store, purged))
     oldest = commit_of(store, batch)
     if oldest is not None:
         yield TableName.CONFIG, _config(oldest["command_number"])
+        yield TableName.CONFIG, _comparisons(store, oldest["at"])
 
 
 def _changelog(store: StateStore, state: HubState) -> str:
@@ -77,7 +83,7 @@ def _conflicts(purged: PurgedState) -> str:
     """Those that are old, but no refusal that is open."""
     is_open = _texts([one.id for of in purged.state.refusals.values() for one in of.values()])
     kept = f"(kind <> 'refused' OR id NOT IN ({is_open}))" if is_open else "true"
-    batch, before = purged.state.purge_batch, _time(purged.conflicts_before_ms)
+    batch, before = purged.state.purge_batch, _time(time_of(purged.conflicts_before_ms))
     return f'batch < {batch} AND "at" < {before} AND {kept}'
 
 
@@ -113,6 +119,36 @@ def _config(number: int) -> str:
     return f"kind = 'command' AND number <= {number} AND command NOT IN ({kept})"
 
 
+def _comparisons(store: StateStore, before: datetime) -> str:
+    """Rounds that ended before the oldest batch, and of which a later one says as much."""
+    rows = [row for row in open_state(store.root).comparisons() if row["at"] < before]
+    kept = rounds_that_count((row["number"], orjson.loads(row["document"])) for row in rows)
+    return f"kind = 'comparison' AND \"at\" < {_time(before)} AND {_not_in('number', kept)}"
+
+
+def _delays(store: StateStore, purged: PurgedState) -> Iterator[str]:
+    """Before the oldest batch all but the last of each day, and days that are as old as conflicts.
+
+    The last two days stay: they say how it is now.
+    """
+    batch, reader = purged.state.purge_batch, open_state(store.root)
+    last = f"""SELECT DISTINCT max(batch) AS batch, max(day) AS day FROM t
+        WHERE batch < {batch} GROUP BY day, origin, consumer"""  # noqa: S608
+    rows = reader.query(TableName.DELAYS, last)
+    if rows:
+        newest = max(row["day"] for row in rows) - timedelta(days=1)
+        before = min(newest, time_of(purged.conflicts_before_ms).date())
+        is_old = f"day < arrow_cast('{before.isoformat()}', 'Date32')"
+        kept = {row["batch"] for row in rows if row["day"] >= before}
+        yield f"batch < {batch} AND ({is_old} OR {_not_in('batch', kept)})"
+
+
+def _not_in(column: str, numbers: Collection[int]) -> str:
+    """The condition that a number is none of these."""
+    found = ", ".join(map(str, sorted(numbers)))
+    return f"{column} NOT IN ({found})" if found else "true"
+
+
 def _delete(table: DeltaTable, name: TableName, condition: str) -> None:
     """Delete these rows; again if another commit came between, as a compaction of another hub."""
     while True:
@@ -128,5 +164,5 @@ def _texts(values: Iterable[str]) -> str:
     return ", ".join(literal(value) for value in values)
 
 
-def _time(at_ms: int) -> str:
-    return f"arrow_cast('{time_of(at_ms).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+def _time(at: datetime) -> str:
+    return f"arrow_cast('{at.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"

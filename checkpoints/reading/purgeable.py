@@ -16,13 +16,11 @@ from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.ruv import Ruv
 from streaming.core.retention.purge import ListPlace, Purge, PurgedList, purge_of, purged_lists
+from streaming.core.retention.worth import is_worth_batch
 from streaming.core.state.hub_state import HubState
 
 KEPT_KEYS_MAX = 1_000
 """The history of rows that records in quarantine name stays; so many keys fit into a condition."""
-
-BATCHES_MIN = 100
-"""To purge takes a batch: at a hub at rest the next purge would find nothing but that."""
 
 _EPOCHS_AT_ONCE = 1_000
 _IS_CHANGE = ds.field("kind") == "change"
@@ -33,13 +31,16 @@ class PurgeRequest:
     """What a purge may take at most.
 
     `limit`: the hub epoch at which it stops. `before_ms`: what is as old as this, by the hub's
-    clock. `datasets`: table -> its data set.
+    clock. `datasets`: table -> its data set. `last_ms`: when the last batch was. `notes_rows`: the
+    next batch says that `rows` has come further than the last one said.
     """
 
     state: HubState
     limit: int
     before_ms: int
     datasets: Mapping[str, str]
+    last_ms: int
+    notes_rows: bool = False
 
 
 def purgeable(store: StateStore, asked: PurgeRequest) -> Purge | None:
@@ -49,15 +50,26 @@ def purgeable(store: StateStore, asked: PurgeRequest) -> Purge | None:
     enough. What `rows` held then is purged from the changelog.
     """
     state, found = asked.state, _oldest_kept(store, asked)
-    if found is None or len(kept_keys(store)) > KEPT_KEYS_MAX:
+    batch, epoch = found or (state.purge_batch, state.purge_epoch)
+    if epoch <= state.purge_epoch and not _is_worth_batch(asked, batch):
         return None
-    batch, epoch = found
+    if len(kept_keys(store)) > KEPT_KEYS_MAX:
+        return None
     if epoch <= state.purge_epoch:
-        is_worth = batch - state.purge_batch >= BATCHES_MIN
-        return Purge(state.purge_epoch, batch, {}, {}) if is_worth else None
+        return Purge(state.purge_epoch, batch, {}, {})
     lists = purged_lists(state, _ruvs_at(store, epoch))
     below = _below(store, asked, epoch, lists)
     return purge_of(state, epoch, batch, lists, below, _above(store, asked, epoch, lists))
+
+
+def _is_worth_batch(asked: PurgeRequest, batch: int) -> bool:
+    """Return whether a batch is worth planning that purges only the batches before this one."""
+    state = asked.state
+    return is_worth_batch(
+        batch - state.purge_batch,
+        at_rest=asked.last_ms <= asked.before_ms,
+        notes_rows=asked.notes_rows and asked.limit >= state.hub_epoch,
+    )
 
 
 def kept_keys(store: StateStore) -> list[str]:

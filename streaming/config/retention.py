@@ -23,7 +23,8 @@ class RetentionConfig(BaseModel):
     """A consumer that is not heard of for so many hours no longer keeps what it lacks from being
     purged; when it comes back, it gets a full copy."""
     conflicts_h: Hours = 2_160
-    """For how many hours conflicts are kept, with what lost; a refused row until it is closed."""
+    """For how many hours conflicts are kept, with what lost, and the worst delay of each day; a
+    refused row until it is closed."""
 
     @property
     def max_away_ms(self) -> int:

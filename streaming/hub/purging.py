@@ -1,7 +1,7 @@
 """Purging beside the batches: what may go is looked for, and deleted once a commit says so."""
 
 from collections.abc import Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,7 @@ _LOOKS = 24
 """How often it is looked for in the time for which history is kept."""
 _LOOK_MIN_MS = 1_000
 _LOOK_MAX_MS = 3_600_000
+_DELETE_MAX_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class RetentionTimes:
     def look_every_ms(self) -> int:
         """How often something to purge is looked for."""
         return min(max(self.keep_ms // _LOOKS, _LOOK_MIN_MS), _LOOK_MAX_MS)
+
+    @property
+    def delete_every_ms(self) -> int:
+        """How often is deleted what goes by its own age, if no purge does it meanwhile."""
+        return min(max(self.conflicts_ms // _LOOKS, _LOOK_MIN_MS), _DELETE_MAX_MS)
 
 
 KEPT_A_WEEK = RetentionTimes(MAX_AWAY_MS, MAX_AWAY_MS)
@@ -52,14 +58,16 @@ class Purging:
     """Looks for what may be purged, and has it deleted.
 
     `found`: for the next plan. `deleted`: the `purge_batch` up to which the tables are purged; a
-    hub that starts does not know, and does it again. `looked_ms`: when it was looked for last.
-    `is_stale`: what is being looked for may be what a pin keeps.
+    hub that starts does not know, and does it again; `deleted_ms`: when that was begun last.
+    `looked_ms`: when it was looked for last. `is_stale`: what is being looked for may be what a pin
+    keeps.
     """
 
     ledger: Ledger
     tasks: PurgeTasks
     found: Purge | None = None
     deleted: int = 0
+    deleted_ms: int = 0
     looked_ms: int = 0
     is_stale: bool = False
     finding: "Future[Purge | None] | None" = None
@@ -75,18 +83,45 @@ class Purging:
         self.found = None
 
     def follow(
-        self, state: HubState, topology: Topology, times: RetentionTimes, now_ms: int
+        self,
+        state: HubState,
+        rows_epoch: int,
+        topology: Topology,
+        times: RetentionTimes,
+        now_ms: int,
     ) -> None:
-        """Delete what the state's purge names, and look for more if that is due."""
-        self._delete(state, now_ms - times.conflicts_ms)
+        """Delete what the state's purge names, and look for more if that is due.
+
+        `rows_epoch`: the hub epoch up to which `rows` has come.
+        """
+        self._delete(state, times, now_ms)
         if self.finding is not None:
             self._take_found(self.finding)
         elif self.deleting is None and now_ms - self.looked_ms >= times.look_every_ms:
             self.looked_ms, self.is_stale = now_ms, False
-            limit = purge_limit(state, now_ms, topology.max_away_ms)
-            datasets = {name: table.dataset for name, table in topology.tables.items()}
-            asked = PurgeRequest(state, limit, now_ms - times.keep_ms, datasets)
+            last = self.ledger.last
+            asked = PurgeRequest(
+                state,
+                purge_limit(state, now_ms, topology.max_away_ms),
+                now_ms - times.keep_ms,
+                {name: table.dataset for name, table in topology.tables.items()},
+                last_ms=last.at_ms,
+                notes_rows=rows_epoch > last.rows_epoch,
+            )
             self.finding = self.tasks.find_purge(asked)
+
+    def has_found(self) -> bool:
+        """Return whether something is to be purged, once the look that is under way is over."""
+        if self.finding is not None:
+            wait([self.finding])
+            self._take_found(self.finding)
+        return self.found is not None
+
+    def finish(self) -> None:
+        """Wait until what is being deleted is."""
+        if self.deleting is not None:
+            wait([self.deleting[1]])
+            self._take_deleted(*self.deleting)
 
     def _take_found(self, finding: "Future[Purge | None]") -> None:
         if finding.done():
@@ -94,19 +129,23 @@ class Purging:
             self.found = None if self.is_stale else found
             self.finding = None
 
-    def _delete(self, state: HubState, conflicts_before_ms: int) -> None:
+    def _delete(self, state: HubState, times: RetentionTimes, now_ms: int) -> None:
         if self.deleting is not None:
-            batch, work = self.deleting
-            if work.done():
-                work.result()
-                self.ledger.reach(FaultPoint.AFTER_PURGE)
-                self.ledger.reopen()
-                self.deleted, self.deleting = batch, None
-        elif state.purge_batch > self.deleted:
+            self._take_deleted(*self.deleting)
+            return
+        is_due = now_ms - self.deleted_ms >= times.delete_every_ms
+        if state.purge_batch > self.deleted or (state.purge_batch and is_due):
             self.ledger.reach(FaultPoint.BEFORE_PURGE)
-            purged = PurgedState(state, purged_up_to(state), conflicts_before_ms)
-            work = self.tasks.purge(purged)
-            self.deleting = state.purge_batch, work
+            purged = PurgedState(state, purged_up_to(state), now_ms - times.conflicts_ms)
+            self.deleting = state.purge_batch, self.tasks.purge(purged)
+            self.deleted_ms = now_ms
+
+    def _take_deleted(self, batch: int, work: "Future[None]") -> None:
+        if work.done():
+            work.result()
+            self.ledger.reach(FaultPoint.AFTER_PURGE)
+            self.ledger.reopen()
+            self.deleted, self.deleting = batch, None
 
 
 def _pins(commands: Iterable[Command]) -> bool:

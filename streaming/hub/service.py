@@ -356,9 +356,13 @@ class Service:
             self.turn.release()
 
     def _drain(self) -> None:
-        """Publish what is left for agreements that are catching up."""
+        """Publish what is left for agreements that are catching up, and purge what is old."""
         while self._process(self.planned):
             pass
+        tend(self.hub, _now_ms())
+        if self.hub.purging.has_found():
+            self._process(self.planned)
+        self.hub.purging.finish()
 
     def planned(self, plan: Plan) -> Carrier:
         """The records of a plan of the present configuration, read by its offsets."""

@@ -1,7 +1,9 @@
 """What a purge finds and deletes, on real tables: nothing that is needed, and all that is not."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from checkpoints.commit.epochs import Checkpoint, checkpoint_of, commit_row
 from checkpoints.commit.recorded import commit_of
 from checkpoints.maintenance.purge import PurgedState, delete_purged
+from checkpoints.reading.delays import recorded_delays
 from checkpoints.reading.purgeable import PurgeRequest, purgeable
 from checkpoints.root import open_delta
 from checkpoints.store import StateStore
@@ -21,7 +24,7 @@ from checkpoints.times import time_of
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET
-from streaming.core.retention.purge import purged, purged_up_to
+from streaming.core.retention.purge import Purge, purged, purged_up_to
 from streaming.core.state.hub_state import HubState
 from tests.checkpoints.written_state import START_S, WrittenState, change_row
 from tests.harness.builders import csn
@@ -57,6 +60,11 @@ class Story:
         state.append(TableName.EPOCHS, *epochs, number=2 * len(self.batches) + 1)
         return self.state
 
+    def written(self) -> Checkpoint:
+        """Write it; the last commit."""
+        self.write()
+        return self.commit
+
     @property
     def state(self) -> HubState:
         """The state behind the last batch."""
@@ -80,7 +88,8 @@ class Story:
     def purge(self, state: HubState, limit: int, kept_s: int) -> HubState:
         """The state once what is older than so many seconds is purged and deleted."""
         before_ms = START_MS + 1_000 * (len(self.batches) - kept_s)
-        asked = PurgeRequest(state, limit, before_ms, DATASETS)
+        last_ms = START_MS + 1_000 * len(self.batches)
+        asked = PurgeRequest(state, limit, before_ms, DATASETS, last_ms)
         found = purgeable(StateStore(self.root), asked)
         if found is None:
             return state
@@ -250,3 +259,101 @@ def test_commands_that_were_done_go_and_pins_stay(tmp_path: Path) -> None:
 
     found = StateStore(tmp_path).read(TableName.CONFIG)
     assert sorted(found["command"].to_pylist()) == ["level", "pin"]
+
+
+def append_batch(store: StateStore, last: Checkpoint) -> None:
+    """Commit a batch that changes nothing but this checkpoint."""
+    row = commit_row(last, "host:1")
+    WrittenState(Path(str(store.root))).append(
+        TableName.EPOCHS, row, number=2 * last.state.batch + 1
+    )
+
+
+def test_a_hub_at_rest_purges_everything_and_then_plans_nothing(tmp_path: Path) -> None:
+    """Two batches: one says up to where `rows` has come, one purges that; each after its time."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    last, store, keep_ms = replace(story.written(), at_ms=START_MS), StateStore(tmp_path), 60
+    planned = 0
+    for now_ms in range(START_MS, START_MS + 100 * keep_ms, keep_ms):
+        before_ms = START_MS + 1_000 * 1_000  # whatever is written here is old
+        state = last.state
+        asked = PurgeRequest(
+            state, 9, before_ms, DATASETS, last.at_ms, notes_rows=last.rows_epoch < 9
+        )
+        found = purgeable(store, asked)
+        if found is not None:
+            planned += 1
+            state = replace(purged(state, found), batch=state.batch + 1)
+            last = replace(last, state=state, rows_epoch=9, at_ms=now_ms)
+            append_batch(store, last)
+            delete_purged(store, PurgedState(state, purged_up_to(state), START_MS))
+
+    left = StateStore(tmp_path)
+    log = left.read(TableName.CHANGELOG)
+    epochs = left.read(TableName.EPOCHS, ds.field("kind") == "commit")
+    assert planned == 2
+    assert last.state.purge_epoch == 9
+    assert log["csn"].to_pylist() == [csn(9)]
+    assert sorted(epochs["batch"].to_pylist()) == [10, 11]
+
+
+@pytest.mark.parametrize(("last_s", "is_found"), [(9, False), (5, True)])
+def test_what_only_a_batch_could_note_waits_until_the_hub_is_at_rest(
+    tmp_path: Path, last_s: int, *, is_found: bool
+) -> None:
+    """A hub at work notes it with its next batch."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(3)])
+    state = replace(story.write(), purge_epoch=2, purge_batch=3)
+    last_ms, before_ms = START_MS + 1_000 * last_s, START_MS + 5_000
+    asked = PurgeRequest(state, 3, before_ms, DATASETS, last_ms, notes_rows=True)
+
+    found = purgeable(StateStore(tmp_path), asked)
+
+    assert found == (Purge(2, 3, {}, {}) if is_found else None)
+    assert purgeable(StateStore(tmp_path), replace(asked, limit=2)) is None
+
+
+def test_of_old_delays_the_last_of_each_day_stays_for_as_long_as_conflicts(tmp_path: Path) -> None:
+    """Each minute has a row of each pair; the worst of a day is in its last one."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    story.write()
+    today = time_of(START_MS).date()
+
+    def row(day: int, batch: int, origin: int = 1) -> dict[str, object]:
+        times = dict.fromkeys(["complete_to", "known_since", "at"], time_of(START_MS))
+        of = {"batch": batch, "day": today + timedelta(days=day), "origin": origin, "consumer": 2}
+        return {**of, **times, "covers": 1, "last_ms": 0, "worst_ms": batch, "above_minute_ms": 0}
+
+    rows = [row(-2, 1), row(-1, 2), row(0, 2), row(0, 3), row(0, 4), row(0, 5), row(0, 4, 3)]
+    WrittenState(tmp_path).append(TableName.DELAYS, *rows, row(0, 6), row(0, 7))
+
+    story.purge(story.state, limit=7, kept_s=3)
+
+    found = StateStore(tmp_path).read(TableName.DELAYS).to_pylist()
+    left = sorted((one["batch"], one["origin"]) for one in found)
+    assert left == [(2, 1), (2, 1), (4, 1), (4, 3), (5, 1), (6, 1), (7, 1)]
+    at_six = recorded_delays(open_delta(tmp_path, TableName.DELAYS), 6)
+    assert {pair: one.worst_ms for pair, one in at_six.pairs.items()} == {(1, 2): 6, (3, 2): 4}
+
+
+def test_of_old_comparisons_those_stay_that_nothing_newer_replaces(tmp_path: Path) -> None:
+    """A status tells the last of each agreement, however old it is."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    story.write()
+    old, new = time_of(START_MS), time_of(START_MS + 8_000)
+    told = [
+        ({"agreement": "b"}, old),
+        ({"agreement": "b"}, old),
+        ({"agreement": "c", "reason": "away"}, old),
+        ({"agreement": "b"}, new),
+        ({"agreement": "b"}, new),
+    ]
+    rows = [
+        {"number": n, "kind": "comparison", "at": at, "document": json.dumps(document)}
+        for n, (document, at) in enumerate(told)
+    ]
+    WrittenState(tmp_path).append(TableName.CONFIG, *rows)
+
+    story.purge(story.state, limit=7, kept_s=3)
+
+    assert sorted(StateStore(tmp_path).read(TableName.CONFIG)["number"].to_pylist()) == [1, 2, 3, 4]

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,62 @@ def test_a_hub_that_dies_over_a_purge_repeats_it(
         assert pair.slackwater("verify")["sound"]
         with pytest.raises(AssertionError, match=r"the oldest one that can be"):
             pair.slackwater("rows", "t", "--as-of", str(epoch - 1))
+
+
+@pytest.mark.more
+def test_a_hub_at_rest_purges_all_and_then_plans_no_batch(
+    tmp_path: Path,
+    broker: Broker,
+    topic_prefix: str,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody says anything any more: the last change of each replica is what is left."""
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
+        a, b = pair.replicas.values()
+        with pair.running(spark) as hub:
+            for key in ("k1", "k2", "k3"):
+                a.write(key, "first")
+                hub.brings(a, b)
+            newest = state_of(pair).hub_epoch
+            purges_up_to(pair, hub, newest)
+            hub.waits_for(lambda: len(logged(pair)) == 1, "the last change alone is left")
+            hub.waits_for(lambda: is_quiet(pair), "no batch comes any more")
+        assert pair.slackwater("verify")["sound"]
+
+
+@pytest.mark.more
+def test_a_hub_that_is_started_now_and_then_purges_each_time(
+    tmp_path: Path,
+    broker: Broker,
+    topic_prefix: str,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It ends with its input, but not before what it found is deleted."""
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
+    with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
+        a, b = pair.replicas.values()
+        keys = ["k1", "k2", "k3", *[None] * KEPT_EPOCHS]
+        for key in keys:
+            if key is not None:
+                a.write(key, "first")
+            pair.run_available(spark)
+            assert state_of(pair).purge_batch == 0 or is_purged(pair)
+            a.catch_up()
+            b.catch_up()
+            time.sleep(KEEP_S)
+        pair.run_available(spark)
+
+        assert state_of(pair).purge_epoch == state_of(pair).hub_epoch
+        assert len(logged(pair)) == 1
+
+
+def is_quiet(at: Site) -> bool:
+    """Whether no batch comes for longer than a purge would wait for one."""
+    before = state_of(at).batch
+    time.sleep(4 * KEEP_S)
+    return state_of(at).batch == before

@@ -132,8 +132,8 @@ def _leaves_something(hub: Hub, decided: DecidedBatch) -> bool:
 
 def tend(hub: Hub, now_ms: int) -> None:
     """Start to materialize `rows`, and to purge, if that is due; an idle hub does so too."""
-    settings = hub.settings
-    hub.purging.follow(hub.state, settings.topology, settings.retention, now_ms)
+    settings, rows_epoch = hub.settings, hub.upkeep.rows_epoch
+    hub.purging.follow(hub.state, rows_epoch, settings.topology, settings.retention, now_ms)
     hub.upkeep.rows(hub.state, hub.window, settings.materialize_every, settings.window_rows, now_ms)
 
 

@@ -1,5 +1,6 @@
 """When a hub looks for what it may purge, and when it deletes it."""
 
+import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,9 +56,9 @@ def hub(tmp_path: Path) -> Started:
     return Purging(open_ledger(store, "hub", passed.append), work), work, passed
 
 
-def follow(purging: Purging, state: HubState, now_ms: int) -> None:
+def follow(purging: Purging, state: HubState, now_ms: int, rows_epoch: int = 0) -> None:
     """What a hub does behind each batch, and at rest."""
-    purging.follow(state, Topology({}, {}), TIMES, now_ms)
+    purging.follow(state, rows_epoch, Topology({}, {}), TIMES, now_ms)
 
 
 def test_what_is_old_enough_is_looked_for_now_and_then(hub: Started) -> None:
@@ -120,3 +121,49 @@ def test_what_a_commit_says_is_deleted_once_and_by_each_hub_that_starts(hub: Sta
     assert before == [FaultPoint.BEFORE_PURGE]
     assert passed == [FaultPoint.BEFORE_PURGE, FaultPoint.AFTER_PURGE]
     assert [one.conflicts_before_ms for one, _ in work.deleting] == [8 * DAY_MS]
+
+
+def test_what_goes_by_its_own_age_needs_no_purge(hub: Started) -> None:
+    """Conflicts get old at a hub that has no batch."""
+    purging, work, _ = hub
+    purged = replace(STATE, purge_epoch=4, purge_batch=5)
+    every_ms = TIMES.delete_every_ms
+    follow(purging, STATE, 10 * DAY_MS)
+
+    follow(purging, purged, 10 * DAY_MS)
+    for later_ms in (0, every_ms - 1, every_ms, every_ms + 1):
+        if not work.deleting[-1][1].done():
+            work.deleting[-1][1].set_result(None)
+        follow(purging, purged, 10 * DAY_MS + later_ms)
+        follow(purging, purged, 10 * DAY_MS + later_ms)
+
+    began_ms = [one.conflicts_before_ms - 8 * DAY_MS for one, _ in work.deleting]
+    assert began_ms == [0, every_ms]
+
+
+def test_a_look_says_whether_a_batch_would_note_how_far_rows_has_come(hub: Started) -> None:
+    """Without a batch no commit says so, and what `rows` has is not purged."""
+    purging, work, _ = hub
+
+    follow(purging, STATE, DAY_MS, rows_epoch=0)
+    work.finding[0][1].set_result(None)
+    follow(purging, STATE, DAY_MS + 1, rows_epoch=3)
+    follow(purging, STATE, 2 * DAY_MS, rows_epoch=3)
+
+    assert [one.notes_rows for one, _ in work.finding] == [False, True]
+    assert [one.last_ms for one, _ in work.finding] == [purging.ledger.last.at_ms] * 2
+
+
+def test_a_hub_that_ends_with_its_input_waits_for_its_purge(hub: Started) -> None:
+    """One that is started every hour is at work for seconds: what it looks for would be lost."""
+    purging, work, passed = hub
+    follow(purging, STATE, DAY_MS)
+    threading.Timer(0.05, lambda: work.finding[0][1].set_result(FOUND)).start()
+
+    has_found = purging.has_found()
+    follow(purging, replace(STATE, purge_epoch=4, purge_batch=5), DAY_MS)
+    threading.Timer(0.05, lambda: work.deleting[0][1].set_result(None)).start()
+    purging.finish()
+
+    assert has_found
+    assert (purging.deleted, passed[-1]) == (5, FaultPoint.AFTER_PURGE)
