@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError
 
 from checkpoints.commit.recorded import commit_of
 from checkpoints.query import literal
-from checkpoints.reading.purgeable import keeps_records, kept_keys
+from checkpoints.reading.purgeable import keeps_records
 from checkpoints.reading.reader import open_state
 from checkpoints.root import open_delta
 from checkpoints.store import StateStore, delete_rows
@@ -21,6 +21,7 @@ from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.command import CommandName
 from streaming.core.model.truncation import ALL_KEYS
+from streaming.core.retention.holder import KEPT_KEYS_MAX
 from streaming.core.retention.purge import spared
 from streaming.core.retention.rounds import rounds_that_count
 from streaming.core.state.hub_state import HubState
@@ -55,7 +56,7 @@ def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableN
     state = purged.state
     batch = state.purge_batch
     yield TableName.EPOCHS, f"batch > 0 AND batch < {batch}"
-    yield TableName.CHANGELOG, _changelog(store, state)
+    yield from ((TableName.CHANGELOG, one) for one in _changelog(store, state))
     yield TableName.CONFLICTS, _conflicts(purged)
     yield from ((TableName.QUARANTINE, one) for one in _quarantine(store, purged))
     if pending := _pending(purged.edges):
@@ -68,15 +69,20 @@ def _conditions(store: StateStore, purged: PurgedState) -> Iterator[tuple[TableN
         yield TableName.CONFIG, _comparisons(store, oldest["at"])
 
 
-def _changelog(store: StateStore, state: HubState) -> str:
-    """Up to the purge epoch; of a row that a record in quarantine names all that was written."""
+def _changelog(store: StateStore, state: HubState) -> Iterator[str]:
+    """Up to the purge epoch; of a row that a record in quarantine names all that was written.
+
+    Nothing if records have come since that name too many rows: the next time is soon enough.
+    """
     csns = spared(state)
     gone = f"kind <> 'change' OR csn NOT IN ({_texts(csns)})" if csns else "true"
     condition = f"hub_epoch <= {state.purge_epoch} AND ({gone})"
     if keeps_records(store):
-        keys = _texts([ALL_KEYS, *kept_keys(store)])
-        condition += f" AND kind <> 'range' AND key NOT IN ({keys})"
-    return condition
+        kept = open_state(store.root).kept_keys(KEPT_KEYS_MAX + 1)
+        if len(kept) > KEPT_KEYS_MAX:
+            return
+        condition += f" AND kind <> 'range' AND key NOT IN ({_texts([ALL_KEYS, *kept])})"
+    yield condition
 
 
 def _conflicts(purged: PurgedState) -> str:

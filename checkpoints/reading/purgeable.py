@@ -15,12 +15,10 @@ from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from checkpoints.times import time_of
 from streaming.core.model.ruv import Ruv
+from streaming.core.retention.holder import KEPT_KEYS_MAX
 from streaming.core.retention.purge import ListPlace, Purge, PurgedList, purge_of, purged_lists
 from streaming.core.retention.worth import is_worth_batch
 from streaming.core.state.hub_state import HubState
-
-KEPT_KEYS_MAX = 1_000
-"""The history of rows that records in quarantine name stays; so many keys fit into a condition."""
 
 _EPOCHS_AT_ONCE = 1_000
 _IS_CHANGE = ds.field("kind") == "change"
@@ -53,7 +51,7 @@ def purgeable(store: StateStore, asked: PurgeRequest) -> Purge | None:
     batch, epoch = found or (state.purge_batch, state.purge_epoch)
     if epoch <= state.purge_epoch and not _is_worth_batch(asked, batch):
         return None
-    if len(kept_keys(store)) > KEPT_KEYS_MAX:
+    if len(open_state(store.root).kept_keys(KEPT_KEYS_MAX + 1)) > KEPT_KEYS_MAX:
         return None
     if epoch <= state.purge_epoch:
         return Purge(state.purge_epoch, batch, {}, {})
@@ -70,17 +68,6 @@ def _is_worth_batch(asked: PurgeRequest, batch: int) -> bool:
         at_rest=asked.last_ms <= asked.before_ms,
         notes_rows=asked.notes_rows and asked.limit >= state.hub_epoch,
     )
-
-
-def kept_keys(store: StateStore) -> list[str]:
-    """The keys that records in quarantine name, some more than KEPT_KEYS_MAX at most.
-
-    What was written there since tells whether their origins have been set right.
-    """
-    reader = open_state(store.root)
-    sql = f"""SELECT DISTINCT key FROM ({reader.still_kept()}) WHERE key IS NOT NULL
-        LIMIT {KEPT_KEYS_MAX + 1}"""  # noqa: S608
-    return [row["key"] for row in reader.query(TableName.QUARANTINE, sql)]
 
 
 def keeps_records(store: StateStore) -> bool:

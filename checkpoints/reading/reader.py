@@ -15,6 +15,7 @@ from checkpoints.query import (
     among,
     equals,
     execute,
+    literal,
     open_table,
     quoted,
     records,
@@ -23,7 +24,9 @@ from checkpoints.query import (
 )
 from checkpoints.tables import SCHEMAS, TableName
 from streaming.core.access.root import StateRoot
+from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import StateError
+from streaming.core.replay.pins import Pin, pins_of
 
 _LATEST_ACTION = """
     SELECT * FROM (
@@ -64,7 +67,7 @@ _WRITTEN = """
 """
 _LATEST_PENDING = """
     SELECT * FROM (
-        SELECT rid, action, reason, csn, prim_csn, time, opno, row_number() OVER (
+        SELECT rid, action, reason, csn, prim_csn, time, opno, mre, row_number() OVER (
             PARTITION BY rid, csn, CASE WHEN csn IS NULL THEN prim_csn END
             ORDER BY batch DESC, place DESC
         ) AS n FROM t WHERE batch <= {batch}
@@ -81,11 +84,15 @@ _LAST_HELLO = """
 
 @dataclass(frozen=True, slots=True)
 class OpenChanges:
-    """How many changes of one replica are pending or waiting; the oldest, and its transaction."""
+    """How many changes of one replica are pending or waiting; the oldest, and its transaction.
+
+    `mre`: the smallest one of them.
+    """
 
     count: int
     oldest: datetime | None
     transaction: str | None
+    mre: int | None = None
 
 
 NONE_OPEN = OpenChanges(0, None, None)
@@ -283,14 +290,14 @@ class Reader:
     def open_changes(self) -> dict[tuple[int, str], OpenChanges]:
         """(rid, pending | waiting) -> the replica's changes in that state."""
         sql = f"""
-            SELECT rid, action, count(*) AS count, min(time) AS oldest,
+            SELECT rid, action, count(*) AS count, min(time) AS oldest, min(mre) AS mre,
                 first_value(coalesce(prim_csn, csn) ORDER BY time, csn) AS transaction
             FROM ({self._latest_pending})
             WHERE action IN ('pending', 'waiting') GROUP BY rid, action
         """  # noqa: S608
         return {
             (row["rid"], row["action"]): OpenChanges(
-                row["count"], row["oldest"], row["transaction"]
+                row["count"], row["oldest"], row["transaction"], row["mre"]
             )
             for row in self.query(TableName.PENDING, sql)
         }
@@ -327,6 +334,27 @@ class Reader:
     def commands(self) -> list[dict[str, Any]]:
         """The operator commands, oldest first; the hub has taken those up to `command_number`."""
         return self._config("command")
+
+    def pins(self) -> dict[str, Pin]:
+        """Name -> pin, of all that stand, taken or not."""
+        names = ", ".join(literal(one) for one in (CommandName.PIN, CommandName.UNPIN))
+        table, columns = self.table(TableName.CONFIG), ["number", "command", "argument"]
+        where = [*equals({"kind": "command"}), f"command IN ({names})"]
+        found = select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
+        commands = (
+            Command(row["number"], CommandName(row["command"]), row["argument"])
+            for row in records(found)
+        )
+        return pins_of(commands)
+
+    def kept_keys(self, most: int) -> list[str]:
+        """The keys that records in quarantine name, so many at most.
+
+        What was written there since tells whether their origins have been set right.
+        """
+        sql = f"""SELECT DISTINCT key FROM ({self.still_kept()}) WHERE key IS NOT NULL
+            LIMIT {most}"""  # noqa: S608
+        return [row["key"] for row in self.query(TableName.QUARANTINE, sql)]
 
     def untaken_commands(self) -> dict[int, str]:
         """Number -> name of the operator commands that the hub has not taken yet, oldest first."""

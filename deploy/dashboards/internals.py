@@ -155,6 +155,12 @@ BOARD = Board(
                     ("max(slackwater_purge_horizon_epoch)", "can be purged"),
                     ("max(slackwater_purge_epoch)", "purged"),
                 ),
+                graph(
+                    "Who holds the purge",
+                    "For how long somebody has needed what could be purged by its age.",
+                    ("max by (by, name) (slackwater_purge_held_seconds)", "{{by}} {{name}}"),
+                    unit=Unit.SECONDS,
+                ),
                 Panel(
                     "Versions of the software",
                     "What each hub runs on.",

@@ -353,6 +353,12 @@ PURGE_HORIZON = Metric(
     "The hub epoch up to which every live consumer has everything: the purge can go so far.",
     "slackwater_hub_epoch - slackwater_purge_horizon_epoch",
 )
+PURGE_HELD = Metric(
+    "slackwater_purge_held_seconds",
+    "For how long somebody has needed what could be purged by its age; by `age`: nobody does.",
+    "slackwater_purge_held_seconds > 86400",
+    ("by", "name"),
+)
 CERTIFICATE_EXPIRY = Metric(
     "slackwater_certificate_expiry_timestamp_seconds",
     "When the first certificate of a file expires that an option of [kafka.options] names.",
@@ -379,7 +385,7 @@ HUB = {
     ),
     "Storage": (
         *(TABLE_VERSION, TABLE_FILES, TABLE_BYTES, CHECKPOINT_TIME, FREE_BYTES, DISK_BYTES),
-        *(PURGE_EPOCH, PURGE_HORIZON, CERTIFICATE_EXPIRY),
+        *(PURGE_EPOCH, PURGE_HORIZON, PURGE_HELD, CERTIFICATE_EXPIRY),
     ),
 }
 """What a hub exposes on its HTTP port: subject -> its metrics."""

@@ -194,6 +194,9 @@ def _storage(found: LiveFacts) -> Iterator[Sample]:
         yield c.DISK_BYTES, (), found.files.disk_bytes
     yield c.PURGE_EPOCH, (), found.checkpoint.state.purge_epoch
     yield c.PURGE_HORIZON, (), found.purge_horizon
+    hold = found.status.history.hold
+    of_hold = (hold.by.value, hold.name) if hold else ("age", "")
+    yield c.PURGE_HELD, of_hold, (hold.age_s or 0) if hold else 0
     for option, expires_s in found.certificates.items():
         yield c.CERTIFICATE_EXPIRY, (option,), expires_s
 

@@ -24,6 +24,7 @@ from checkpoints.times import time_of
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import DEFAULT_DATASET
+from streaming.core.retention.holder import KEPT_KEYS_MAX
 from streaming.core.retention.purge import Purge, purged, purged_up_to
 from streaming.core.state.hub_state import HubState
 from tests.checkpoints.written_state import START_S, WrittenState, change_row
@@ -244,6 +245,20 @@ def test_a_record_in_quarantine_keeps_what_was_written_to_its_row(tmp_path: Path
     left = {row["csn"] for row in store.read(TableName.CHANGELOG).to_pylist()}
     assert left == {r["csn"] for r in rows if r["key"] == key or r["hub_epoch"] > after.purge_epoch}
     assert set(store.read(TableName.QUARANTINE)["id"].to_pylist()) == {"1-1", "1-3"}
+
+
+def test_no_history_goes_while_too_many_rows_are_in_quarantine(tmp_path: Path) -> None:
+    """Records may come between the commit of a purge and what it deletes."""
+    story = Story(tmp_path, [[(1, "t")] for _ in range(9)])
+    state = story.write()
+    kept = {"batch": 1, "action": "kept", "reason": "late", "rid": 1, "table": "t"}
+    rows = [{**kept, "id": f"1-{n}", "key": str(n)} for n in range(KEPT_KEYS_MAX + 1)]
+    WrittenState(tmp_path).append(TableName.QUARANTINE, *rows)
+    after = replace(state, purge_epoch=5, purge_batch=6)
+
+    delete_purged(StateStore(tmp_path), PurgedState(after, purged_up_to(after), START_MS))
+
+    assert StateStore(tmp_path).read(TableName.CHANGELOG).num_rows == 9
 
 
 def test_commands_that_were_done_go_and_pins_stay(tmp_path: Path) -> None:

@@ -186,7 +186,8 @@ def _history(found: KeptHistory) -> str:
     begins = f"behind hub epoch {found.purge_epoch}" if found.purge_epoch else "from the beginning"
     by_size = sorted(found.tables.items(), key=lambda one: -one[1].bytes)
     sizes = (f"{name} {as_bytes(one.bytes)}" for name, one in by_size)
-    return "\n".join([f"kept {begins}", ", ".join(sizes)])
+    held = f"; {found.hold.text}" if found.hold else ""
+    return "\n".join([f"kept {begins}{held}", ", ".join(sizes)])
 
 
 def _open(pending: PendingSummary) -> str:

@@ -75,6 +75,11 @@ class EpochHistory:
         )
         return LagBehind(spans[0].at_ms, changes) if spans else LagBehind()
 
+    def committed_ms(self, position: int) -> int | None:
+        """Return when the first hub epoch behind one was committed; None: that is not known."""
+        behind = self._behind(position)
+        return behind[0].at_ms if behind and position >= self.after else None
+
     def lacking(self, position: int, tables: Collection[str], origin: int) -> LagBehind | None:
         """Return what is behind a hub epoch of one replica's changes; None: as in `behind`."""
         if position < self.after:

@@ -27,6 +27,7 @@ from streaming.facts.status.conflict_counters import (
 )
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
 from streaming.facts.status.local_writes import LocalTable
+from streaming.facts.status.purge_holder import PurgeHold, purge_hold
 from streaming.facts.status.recorded import RecordedFacts, recorded_facts
 from streaming.facts.status.replicas import (
     PendingSummary,
@@ -71,12 +72,14 @@ class TableSize:
 class KeptHistory:
     """What is purged: the changelog up to a hub epoch, the rest before a batch; 0: nothing is.
 
-    `tables`: table -> its data files and their bytes.
+    `tables`: table -> its data files and their bytes. `hold`: who keeps it from being purged
+    further; None: nobody, what there is is too new.
     """
 
     purge_epoch: int
     purge_batch: int
     tables: dict[str, TableSize]
+    hold: PurgeHold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +208,18 @@ def hub_status(
             sum(conflicts.values()), conflicts, conflict_counts(totals, names)
         ),
         counters=conflict_counters(totals, names_of(config)),
-        history=_history(state, recorded),
+        history=_history(config, state, recorded, now_s),
         counts=of_hub(counts),
         totals=of_hub(totals),
     )
 
 
-def _history(state: HubState | None, recorded: RecordedFacts) -> KeptHistory:
+def _history(
+    config: Config, state: HubState | None, recorded: RecordedFacts, now_s: float
+) -> KeptHistory:
     files = recorded.files.tables if recorded.files else {}
     tables = {name.value: TableSize(one.files, one.bytes) for name, one in files.items()}
     if state is None:
         return KeptHistory(0, 0, tables)
-    return KeptHistory(state.purge_epoch, state.purge_batch, tables)
+    hold = purge_hold(config, state, recorded, now_s)
+    return KeptHistory(state.purge_epoch, state.purge_batch, tables, hold)

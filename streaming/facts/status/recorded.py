@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from checkpoints.maintenance.files import StateFiles, state_files
 from checkpoints.reading.reader import OpenChanges, Reader
@@ -11,6 +10,8 @@ from streaming.config.config import Config
 from streaming.core.delivery.epoch_history import EpochHistory
 from streaming.core.delivery.recovery_point import Delays
 from streaming.core.records.record import Reason
+from streaming.core.replay.pins import Pin
+from streaming.core.retention.holder import KEPT_KEYS_MAX
 from streaming.core.schema.difference import SchemaDifference
 from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
@@ -41,7 +42,8 @@ class RecordedFacts:
     acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed` when they were
     read; None: they were not yet. `delays`: behind the commit. `compared`: the last comparisons of
     each agreement's consumer with the hub. `local_writes`: the tables with rows that were written
-    at one replica only. `files`: those of the tables.
+    at one replica only. `files`: those of the tables. `pins`: those that stand. `kept_keys`: how
+    many keys records in quarantine name, some more at most than hold a purge.
     """
 
     differed: int | None = None
@@ -62,6 +64,8 @@ class RecordedFacts:
     compared: RecordedRounds = field(default_factory=RecordedRounds)
     local_writes: tuple[LocalTable, ...] = ()
     files: StateFiles | None = None
+    pins: tuple[Pin, ...] = ()
+    kept_keys: int = 0
 
     def is_known_of(self, reader: Reader) -> bool:
         """Return whether `differing` has each row that differs as of the reader's commit."""
@@ -99,6 +103,8 @@ def recorded_facts(
         compared=rounds,
         local_writes=local_tables(config, reader, rounds),
         files=state_files(reader),
+        pins=tuple(reader.pins().values()),
+        kept_keys=len(reader.kept_keys(KEPT_KEYS_MAX + 1)),
     )
 
 
@@ -118,12 +124,18 @@ def open_changes(opened: OpenTransactions) -> dict[tuple[int, str], OpenChanges]
         counts[where] = counts.get(where, 0) + len(csns) + absent
         oldest.setdefault(where, context)
     return {
-        where: OpenChanges(count, _received(opened, members[oldest[where]]), oldest[where][0])
+        where: _open_changes(opened, count, oldest[where][0], members[oldest[where]])
         for where, count in counts.items()
     }
 
 
-def _received(opened: OpenTransactions, csns: Iterable[str]) -> datetime | None:
-    """When the first of these changes came that is in memory."""
-    found = [one.time_ms for csn in csns if (one := opened.changes.get(csn)) is not None]
-    return time_of(min(found)) if found else None
+def _open_changes(
+    opened: OpenTransactions, count: int, transaction: str, csns: Iterable[str]
+) -> OpenChanges:
+    """So many changes; when the first of their oldest transaction came that is in memory.
+
+    A replica's reflection never goes back, so that transaction has the smallest MRE.
+    """
+    found = [one for csn in csns if (one := opened.changes.get(csn)) is not None]
+    came = time_of(min(one.time_ms for one in found)) if found else None
+    return OpenChanges(count, came, transaction, min((one.mre for one in found), default=None))
