@@ -129,12 +129,26 @@ def read_file(root: StateRoot, name: str) -> bytes:
 def replace_file(root: StateRoot, name: str, content: bytes) -> None:
     """Replace a file; a reader sees the old or the new one."""
     if isinstance(root, Path):
-        fresh = root / f".{name}"
+        place = root / name
+        place.parent.mkdir(exist_ok=True)
+        fresh = place.with_name(f".{place.name}")
         fresh.write_bytes(content)
         fresh.replace(root / name)
         return
     with _files(root.access).open_output_stream(_path(root, name)) as file:
         file.write(content)
+
+
+def file_names(root: StateRoot, folder: str) -> list[str]:
+    """Return the names of the files of a folder that are whole; none if it is not there."""
+    if isinstance(root, Path):
+        with suppress(FileNotFoundError):
+            return [one.name for one in (root / folder).iterdir() if not one.name.startswith(".")]
+        return []
+    import pyarrow.fs as pafs  # noqa: PLC0415  # as above
+
+    chosen = pafs.FileSelector(_path(root, folder), allow_not_found=True)
+    return [one.base_name for one in _files(root.access).get_file_info(chosen) if one.is_file]
 
 
 def remove_file(root: StateRoot, name: str) -> None:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
+from checkpoints.maintenance.leases import LeaseWatch
 from checkpoints.maintenance.pins import keep_pinned, pins
 from checkpoints.maintenance.purge import PurgedState, delete_purged
 from checkpoints.query import file_sizes
@@ -78,6 +79,8 @@ class Maintenance:
         self._thread = SparkThreads(spark, store.root, POOL, 1)
         self._maintained_at = dict.fromkeys(TableName, 0)
         self._dead_files = DeadFiles(dead_kept_s)
+        self._leases = LeaseWatch(store.root)
+        self._vacuum_is_due = False
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
@@ -88,16 +91,23 @@ class Maintenance:
         return self._thread.start(self._maintain_all)
 
     def vacuum(self) -> "Future[None]":
-        """Start to remove the files that no log of the last week names: it takes long."""
+        """Start to remove the files that no log of the last week names: it takes long.
+
+        If a command reads the state, that is done by the first `maintain` behind its end.
+        """
+        self._vacuum_is_due = True
         return self._thread.start(self._vacuum)
 
     def find_purge(self, asked: PurgeRequest) -> "Future[Purge | None]":
         """Start to find what may be purged; None: nothing."""
         return self._thread.start(lambda: self._find_purge(asked))
 
-    def purge(self, purged: PurgedState) -> "Future[None]":
-        """Start to delete what the purge of a committed state names."""
-        return self._thread.start(lambda: delete_purged(StateStore(self._store.root), purged))
+    def purge(self, purged: PurgedState) -> "Future[bool]":
+        """Start to delete what the purge of a committed state names; False: not while it is read.
+
+        What a command began to read before that was committed stays until it is done.
+        """
+        return self._thread.start(lambda: self._purge(purged))
 
     def close(self) -> None:
         """Cancel Spark's running jobs and end; the next start runs them again."""
@@ -109,8 +119,16 @@ class Maintenance:
             with suppress(CommitFailedError), translated():
                 return materialize(self._spark, self._store, after, to)
 
+    def _purge(self, purged: PurgedState) -> bool:
+        is_read = bool(self._leases.alive())
+        if not is_read:
+            delete_purged(StateStore(self._store.root), purged)
+        return not is_read
+
     def _find_purge(self, asked: PurgeRequest) -> Purge | None:
-        """No further than the oldest pin."""
+        """No further than the oldest pin; nothing while a command reads the state."""
+        if self._leases.alive():
+            return None
         store = StateStore(self._store.root)
         limit = min([asked.limit, *(one.hub_epoch for one in pins(store).values())])
         return purgeable(store, replace(asked, limit=limit))
@@ -121,16 +139,20 @@ class Maintenance:
             if not is_ours:
                 return
             self._keep_pinned()
+            is_read = bool(self._leases.alive())
             for name in TableName:
-                self._maintain(name)
+                self._maintain(name, is_read=is_read)
+        if self._vacuum_is_due:
+            self._vacuum()
 
-    def _maintain(self, name: TableName) -> None:
+    def _maintain(self, name: TableName, *, is_read: bool) -> None:
         table, merged = open_delta(self._store.root, name), name is TableName.ROWS
         if table.version() - self._maintained_at[name] < CHECKPOINT_EVERY_COMMITS:
             return
         compact(self._spark, table, merged=merged)
         if not merged:  # Spark maintains `rows`
-            self._dead_files.remove(self._store.root, name, table, time.monotonic())
+            if not is_read:
+                self._dead_files.remove(self._store.root, name, table, time.monotonic())
             table.cleanup_metadata()  # up to the checkpoint before, at which the hub has it open
             table.create_checkpoint()
         self._maintained_at[name] = table.version()
@@ -142,6 +164,9 @@ class Maintenance:
 
     def _vacuum(self) -> None:
         """Of `rows` by Spark, which knows its deletion vectors."""
+        if self._leases.alive():
+            return
+        self._vacuum_is_due = False
         self._keep_pinned()
         for name in TableName:
             if name is not TableName.ROWS:

@@ -49,8 +49,8 @@ class PurgeTasks(Protocol):
     def find_purge(self, asked: PurgeRequest) -> "Future[Purge | None]":
         """Find what may be purged; None: nothing."""
 
-    def purge(self, purged: PurgedState) -> "Future[None]":
-        """Delete what the purge of a committed state names."""
+    def purge(self, purged: PurgedState) -> "Future[bool]":
+        """Delete what the purge of a committed state names; False: not while a command reads it."""
 
 
 @dataclass(slots=True)
@@ -59,8 +59,8 @@ class Purging:
 
     `found`: for the next plan. `deleted`: the `purge_batch` up to which the tables are purged; a
     hub that starts does not know, and does it again; `deleted_ms`: when that was begun last.
-    `looked_ms`: when it was looked for last. `is_stale`: what is being looked for may be what a pin
-    keeps.
+    `delayed_ms`: until when it waits because a command reads what goes. `looked_ms`: when it was
+    looked for last. `is_stale`: what is being looked for may be what a pin keeps.
     """
 
     ledger: Ledger
@@ -71,7 +71,8 @@ class Purging:
     looked_ms: int = 0
     is_stale: bool = False
     finding: "Future[Purge | None] | None" = None
-    deleting: tuple[int, "Future[None]"] | None = None
+    deleting: tuple[int, "Future[bool]"] | None = None
+    delayed_ms: int = 0
 
     def planned(self, commands: Iterable[Command]) -> Purge | None:
         """What a plan with these commands purges: nothing beside a new pin."""
@@ -110,11 +111,17 @@ class Purging:
             )
             self.finding = self.tasks.find_purge(asked)
 
-    def has_found(self) -> bool:
-        """Return whether something is to be purged, once the look that is under way is over."""
+    def found_at_end(self, state: HubState, rows_epoch: int) -> bool:
+        """Return whether a hub that ends has a batch to plan, once the look under way is over.
+
+        One that notes how far `rows` has come is worth it: the next hub need not bring it so far
+        again, and what `rows` has can be purged.
+        """
         if self.finding is not None:
             wait([self.finding])
             self._take_found(self.finding)
+        if self.found is None and rows_epoch > self.ledger.last.rows_epoch:
+            self.found = Purge(state.purge_epoch, state.purge_batch, {}, {})
         return self.found is not None
 
     def finish(self) -> None:
@@ -131,7 +138,10 @@ class Purging:
 
     def _delete(self, state: HubState, times: RetentionTimes, now_ms: int) -> None:
         if self.deleting is not None:
-            self._take_deleted(*self.deleting)
+            if not self._take_deleted(*self.deleting):
+                self.delayed_ms = now_ms + times.look_every_ms
+            return
+        if now_ms < self.delayed_ms:
             return
         is_due = now_ms - self.deleted_ms >= times.delete_every_ms
         if state.purge_batch > self.deleted or (state.purge_batch and is_due):
@@ -140,12 +150,17 @@ class Purging:
             self.deleting = state.purge_batch, self.tasks.purge(purged)
             self.deleted_ms = now_ms
 
-    def _take_deleted(self, batch: int, work: "Future[None]") -> None:
-        if work.done():
-            work.result()
-            self.ledger.reach(FaultPoint.AFTER_PURGE)
-            self.ledger.reopen()
-            self.deleted, self.deleting = batch, None
+    def _take_deleted(self, batch: int, work: "Future[bool]") -> bool:
+        """Take over what was deleted; False: nothing was, for a command reads it."""
+        if not work.done():
+            return True
+        self.deleting = None
+        if not work.result():
+            return False
+        self.ledger.reach(FaultPoint.AFTER_PURGE)
+        self.ledger.reopen()
+        self.deleted = batch
+        return True
 
 
 def _pins(commands: Iterable[Command]) -> bool:

@@ -199,7 +199,6 @@ class Service:
                 raise self.failure
             if available_now and not (end.is_set() or self.is_superseded):
                 self._drain()
-                self.hub.upkeep.materialized(wait=True)
         finally:
             self.view.stage = HubStage.STARTING if self.is_superseded else HubStage.ENDED
             with self.turn:
@@ -360,7 +359,8 @@ class Service:
         while self._process(self.planned):
             pass
         tend(self.hub, _now_ms())
-        if self.hub.purging.has_found():
+        self.hub.upkeep.materialized(wait=True)
+        if self.hub.purging.found_at_end(self.hub.state, self.hub.upkeep.rows_epoch):
             self._process(self.planned)
         self.hub.purging.finish()
 

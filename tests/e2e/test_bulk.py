@@ -207,7 +207,7 @@ class NeverDone:
         del asked
         return Future()
 
-    def purge(self, purged: object) -> "Future[None]":
+    def purge(self, purged: object) -> "Future[bool]":
         """Purge it, some day."""
         del purged
         return Future()

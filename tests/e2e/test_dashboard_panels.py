@@ -36,6 +36,7 @@ NOTHING_OF_IT = {
     *("In quarantine now", "Budget of quarantine", "Bytes in quarantine"),  # of this replica
     "Late and twice",  # this replica sent nothing late, and nothing twice
     *("Unread records", "Unreadable"),  # the hub has read all, and may
+    "Who holds the purge",  # nobody: nothing is old
     "Level",  # the third consumer is behind
     *("Refused", "Refused in an hour"),  # of the agent, whose database took every row
     *("Journal backlog", "Largest backlog"),  # it has published all

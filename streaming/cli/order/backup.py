@@ -44,9 +44,11 @@ def _root(place: str, config: Config) -> StateRoot:
 def backup(folder: Place, *, config: ConfigPath = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
     """Copy the state as its last commit left it; the hub may go on working."""
     from checkpoints.maintenance.backup import back_up  # noqa: PLC0415 - deltalake takes its time
+    from checkpoints.maintenance.leases import leased  # noqa: PLC0415
 
     configured, reader = opened(config)
-    made = back_up(reader.root, _root(folder, configured), int(now().timestamp() * 1_000))
+    with leased(reader.root, "backup"):
+        made = back_up(reader.root, _root(folder, configured), int(now().timestamp() * 1_000))
     if as_json:
         write_json({"folder": folder, "hub": configured.hub.name, **asdict(made)})
         return

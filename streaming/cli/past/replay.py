@@ -86,7 +86,8 @@ def replay(
 
     Exit 0 if every verdict and fact comes out as it is recorded, 1 if one does not, 2 if that
     cannot be said. With --set nothing is compared: the answer is what another rule would have
-    done, and exit 0. A running hub is not disturbed, and nothing of its state is written.
+    done, and exit 0. A running hub is not disturbed, and nothing of its state is written
+    but that nothing of it is purged meanwhile.
 
     With --agreement the records that this agreement was sent are sent again, with the ids that they
     had: a consumer skips what it has.
@@ -121,14 +122,15 @@ def _moment(text: str | None) -> Moment | None:
 def _answer(
     config: Config, begin: Moment | None, end: Moment | None, settings: list[str]
 ) -> "ReplayAnswer":
-    from streaming.facts.history.past_rows import past  # noqa: PLC0415  # they import Spark
+    from checkpoints.maintenance.leases import leased  # noqa: PLC0415  # they import Spark
+    from streaming.facts.history.past_rows import past  # noqa: PLC0415
     from streaming.replay.report.answer import choose, replay  # noqa: PLC0415
     from streaming.replay.session import reading  # noqa: PLC0415
     from streaming.replay.what_if import parse_what_if  # noqa: PLC0415
 
     what_if = parse_what_if(settings)
     what_if.check(config)
-    with past(config) as store:
+    with past(config) as store, leased(store.root, "replay"):
         chosen = choose(store, begin, end)
         with reading(config, store, chosen.marks) as read:
             return replay(store, chosen, read, what_if)
@@ -257,7 +259,8 @@ def _resend(
     as_json: bool,
 ) -> None:
     """Send the records of these hub epochs to an agreement again, with the ids that they had."""
-    from connectors.kafka.sink import UpdatesSink  # noqa: PLC0415  # they import Spark
+    from checkpoints.maintenance.leases import leased  # noqa: PLC0415  # they import Spark
+    from connectors.kafka.sink import UpdatesSink  # noqa: PLC0415
     from streaming.facts.history.past_rows import past  # noqa: PLC0415
     from streaming.replay.configured import ConfigsThen  # noqa: PLC0415
     from streaming.replay.report.answer import choose  # noqa: PLC0415
@@ -268,7 +271,7 @@ def _resend(
     kafka = config.kafka
     sink = None if dry_run else UpdatesSink(kafka.bootstrap_servers, kafka.options)
     try:
-        with past(config) as store:
+        with past(config) as store, leased(store.root, "replay"):
             marks = choose(store, begin, end).marks
             for one in sent_again(store, ConfigsThen(store), marks, agreement):
                 if isinstance(one, NotLogged):

@@ -70,12 +70,13 @@ def verify(
 
 
 def _audited(config: Config, begin: Moment | None, end: Moment | None) -> "Audit":
-    from streaming.facts.history.past_rows import past  # noqa: PLC0415  # they import Spark
+    from checkpoints.maintenance.leases import leased  # noqa: PLC0415  # they import Spark
+    from streaming.facts.history.past_rows import past  # noqa: PLC0415
     from streaming.replay.report.answer import choose  # noqa: PLC0415
     from streaming.replay.session import reading  # noqa: PLC0415
     from streaming.replay.verify import verify as audited  # noqa: PLC0415
 
-    with past(config) as store:
+    with past(config) as store, leased(store.root, "verify"):
         chosen = choose(store, begin, end)
         with reading(config, store, chosen.marks) as read:
             return audited(store, chosen, read)

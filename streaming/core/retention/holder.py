@@ -27,6 +27,8 @@ class HolderKind(StrEnum):
     """a change that is not judged was written upon it"""
     PIN = "pin"
     """an operator wants to read it"""
+    LEASE = "lease"
+    """a command reads the state, as a backup does: nothing is purged until it is done"""
     QUARANTINE = "quarantine"
     """records that are kept name too many rows, whose history stays"""
 
@@ -56,15 +58,20 @@ def holder_of(
     holding = (
         one
         for one in needs
-        if one.kind is HolderKind.QUARANTINE
+        if one.kind in _OF_EVERYTHING
         or (one.hub_epoch < state.hub_epoch and (one.since_ms or 0) <= old_before_ms)
     )
     return min(holding, key=_order, default=None)
 
 
-def _order(one: PurgeHolder) -> tuple[bool, int, int]:
-    """Nothing at all is purged over too many rows in quarantine; then the oldest comes first."""
-    return one.kind is not HolderKind.QUARANTINE, one.hub_epoch, one.since_ms or 0
+_OF_EVERYTHING = (HolderKind.QUARANTINE, HolderKind.LEASE)
+"""Nothing at all is purged over them."""
+
+
+def _order(one: PurgeHolder) -> tuple[int, int, int]:
+    """Those of everything, then who needs the oldest."""
+    first = (*_OF_EVERYTHING, one.kind).index(one.kind)
+    return first, one.hub_epoch, one.since_ms or 0
 
 
 def agreements_need(

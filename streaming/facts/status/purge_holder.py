@@ -40,11 +40,12 @@ def purge_hold(
     config: Config, state: HubState, recorded: RecordedFacts, now_s: float
 ) -> PurgeHold | None:
     """Who holds the purge; None: nobody does, what is there is too new."""
-    retention, now_ms = config.retention, round(now_s * 1_000)
+    retention, now_ms, leases = config.retention, round(now_s * 1_000), recorded.leases
     needs = [
         *agreements_need(state, now_ms, retention.max_away_ms, recorded.epochs.committed_ms),
         *_transactions_need(recorded),
         *(PurgeHolder(HolderKind.PIN, o.name, o.hub_epoch, o.at_ms) for o in recorded.pins),
+        *(PurgeHolder(HolderKind.LEASE, o.command, state.purge_epoch, o.since_ms) for o in leases),
         *quarantine_needs(recorded.kept_keys, state),
     ]
     old_before_ms = now_ms - retention.keep_ms(config.hub.replay_window_h)
@@ -77,6 +78,8 @@ def _text(found: PurgeHolder, age_s: float | None) -> str:
 
 def _named(found: PurgeHolder) -> str:
     kind = found.kind
+    if kind is HolderKind.LEASE:
+        return f"a running `slackwater {found.name}`"
     if kind is HolderKind.TRANSACTION or kind is HolderKind.PIN:
         return f"{kind} {found.name}"
     return f"agreement {found.name}"
@@ -97,6 +100,8 @@ def _why(found: PurgeHolder) -> str:
             return f"it is open and was written upon hub epoch {found.hub_epoch}"
         case HolderKind.PIN:
             return f"it keeps hub epoch {found.hub_epoch}"
+        case HolderKind.LEASE:
+            return "nothing that it may read is purged before it ends"
         case HolderKind.QUARANTINE:
             return ""
         case _:

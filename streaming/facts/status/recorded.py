@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from checkpoints.maintenance.files import StateFiles, state_files
+from checkpoints.maintenance.leases import Lease, fresh_leases
 from checkpoints.reading.reader import OpenChanges, Reader
 from checkpoints.times import time_of
 from streaming.config.config import Config
@@ -42,8 +43,9 @@ class RecordedFacts:
     acknowledged. `orders`: those of `resync_orders`. `differed`: `times_differed` when they were
     read; None: they were not yet. `delays`: behind the commit. `compared`: the last comparisons of
     each agreement's consumer with the hub. `local_writes`: the tables with rows that were written
-    at one replica only. `files`: those of the tables. `pins`: those that stand. `kept_keys`: how
-    many keys records in quarantine name, some more at most than hold a purge.
+    at one replica only. `files`: those of the tables. `pins`: those that stand. `leases`: of
+    commands that read the state. `kept_keys`: how many keys records in quarantine name, one more at
+    most than a purge can do with.
     """
 
     differed: int | None = None
@@ -65,6 +67,7 @@ class RecordedFacts:
     local_writes: tuple[LocalTable, ...] = ()
     files: StateFiles | None = None
     pins: tuple[Pin, ...] = ()
+    leases: tuple[Lease, ...] = ()
     kept_keys: int = 0
 
     def is_known_of(self, reader: Reader) -> bool:
@@ -104,6 +107,7 @@ def recorded_facts(
         local_writes=local_tables(config, reader, rounds),
         files=state_files(reader),
         pins=tuple(reader.pins().values()),
+        leases=tuple(fresh_leases(reader.root)),
         kept_keys=len(reader.kept_keys(KEPT_KEYS_MAX + 1)),
     )
 

@@ -31,14 +31,14 @@ class WorkBeside:
     """Work that is done when the test says so."""
 
     finding: list[tuple[PurgeRequest, "Future[Purge | None]"]] = field(default_factory=list)
-    deleting: list[tuple[PurgedState, "Future[None]"]] = field(default_factory=list)
+    deleting: list[tuple[PurgedState, "Future[bool]"]] = field(default_factory=list)
 
     def find_purge(self, asked: PurgeRequest) -> "Future[Purge | None]":
         """Note what is asked."""
         self.finding.append((asked, Future()))
         return self.finding[-1][1]
 
-    def purge(self, purged: PurgedState) -> "Future[None]":
+    def purge(self, purged: PurgedState) -> "Future[bool]":
         """Note what is purged."""
         self.deleting.append((purged, Future()))
         return self.deleting[-1][1]
@@ -114,7 +114,7 @@ def test_what_a_commit_says_is_deleted_once_and_by_each_hub_that_starts(hub: Sta
     follow(purging, purged, 10 * DAY_MS)
     follow(purging, purged, 10 * DAY_MS)
     before = [*passed]
-    work.deleting[0][1].set_result(None)
+    work.deleting[0][1].set_result(True)
     follow(purging, purged, 10 * DAY_MS)
     follow(purging, purged, 10 * DAY_MS)
 
@@ -133,7 +133,7 @@ def test_what_goes_by_its_own_age_needs_no_purge(hub: Started) -> None:
     follow(purging, purged, 10 * DAY_MS)
     for later_ms in (0, every_ms - 1, every_ms, every_ms + 1):
         if not work.deleting[-1][1].done():
-            work.deleting[-1][1].set_result(None)
+            work.deleting[-1][1].set_result(True)
         follow(purging, purged, 10 * DAY_MS + later_ms)
         follow(purging, purged, 10 * DAY_MS + later_ms)
 
@@ -160,10 +160,37 @@ def test_a_hub_that_ends_with_its_input_waits_for_its_purge(hub: Started) -> Non
     follow(purging, STATE, DAY_MS)
     threading.Timer(0.05, lambda: work.finding[0][1].set_result(FOUND)).start()
 
-    has_found = purging.has_found()
+    has_found = purging.found_at_end(STATE, 0)
     follow(purging, replace(STATE, purge_epoch=4, purge_batch=5), DAY_MS)
-    threading.Timer(0.05, lambda: work.deleting[0][1].set_result(None)).start()
+    threading.Timer(0.05, lambda: work.deleting[0][1].set_result(True)).start()
     purging.finish()
 
     assert has_found
     assert (purging.deleted, passed[-1]) == (5, FaultPoint.AFTER_PURGE)
+
+
+def test_what_a_command_reads_is_deleted_once_it_is_done(hub: Started) -> None:
+    """It is asked again now and then: a backup may take hours."""
+    purging, work, passed = hub
+    purged = replace(STATE, purge_epoch=4, purge_batch=5)
+    follow(purging, purged, 10 * DAY_MS)
+    work.deleting[0][1].set_result(False)
+
+    for later_ms in (1, 2, TIMES.look_every_ms, TIMES.look_every_ms + 1):
+        follow(purging, purged, 10 * DAY_MS + later_ms)
+    asked_again = len(work.deleting)
+    work.deleting[1][1].set_result(True)
+    follow(purging, purged, 10 * DAY_MS + TIMES.look_every_ms + 2)
+
+    assert asked_again == 2
+    assert purging.deleted == 5
+    assert passed == [FaultPoint.BEFORE_PURGE] * 2 + [FaultPoint.AFTER_PURGE]
+
+
+def test_a_hub_that_ends_notes_how_far_rows_has_come(hub: Started) -> None:
+    """The next one would bring it there again, and nothing that it has could be purged."""
+    purging, _, _ = hub
+
+    assert not purging.found_at_end(STATE, 0)
+    assert purging.found_at_end(replace(STATE, purge_epoch=4, purge_batch=5), 9)
+    assert purging.planned(()) == Purge(4, 5, {}, {})
