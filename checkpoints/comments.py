@@ -90,6 +90,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "paused_tables": "of a commit: agreement -> the tables of which it sends nothing",
         "leaving": "of a commit: retired rids in the RUV -> the hub epoch that all must have",
         "left_epoch": "the last hub epoch at which a rid left the RUV; who lacks it is copied",
+        "lacking": "of a commit: rid -> the columns that its database lacks, as table.column",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",
@@ -130,7 +131,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "loser": "name of the loser's replica",
         "winner": "name of the winner's replica; null: nobody wrote the row",
         "offset": "of a refused row: offset of the first refusal in its replica's topic",
-        "code": "of a refused row: unique, foreign_key, check, type, size, trigger or other",
+        "code": "of a refused row: unique, foreign_key, check, type, column, size, trigger, other",
         "text": "of a refused row: what its database said last",
         "attempts": "of a refused row: how often it was refused",
         "sent_epoch": "of a refused row: hub epoch at which it was sent again; 0: it was not",

@@ -9,7 +9,7 @@ import pyarrow.dataset as ds
 from checkpoints import query
 from checkpoints.commit.epochs import Plan, plan_of
 from checkpoints.store import StateStore, rows_of
-from checkpoints.tables import TableName
+from checkpoints.tables import APPLIED, TableName
 from checkpoints.times import time_of
 from streaming.core.access.root import StateRoot
 from streaming.core.model.command import Command, CommandName
@@ -18,10 +18,6 @@ COMMANDS_MAX = 10_000
 """How many commands a batch carries out at most."""
 KEY = "config"
 """The application transaction under which a number of this table is taken."""
-
-
-_APPLIED = "applied"
-"""The argument of a version that `slackwater config apply` stored, and no hub at its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ def apply_configuration(
         )  # before the look: what is stored behind it takes this number
         if last_version(store) != compared_with:
             return None
-        if _has_stored(store, number, "config", document, at_ms, _APPLIED):
+        if _has_stored(store, number, "config", document, at_ms, APPLIED):
             return number
 
 
@@ -101,7 +97,7 @@ def last_version(store: StateStore) -> int:
 
 def last_applied(store: StateStore) -> int:
     """The number of the last configuration that `config apply` stored; 0: none was."""
-    is_applied = (ds.field("kind") == "config") & (ds.field("argument") == _APPLIED)
+    is_applied = (ds.field("kind") == "config") & (ds.field("argument") == APPLIED)
     rows = store.read(TableName.CONFIG, is_applied, ["number"])
     return max(rows["number"].to_pylist(), default=0)
 
@@ -124,7 +120,7 @@ def stored_versions(root: StateRoot) -> list[StoredConfig]:
     columns = ["number", "document", "argument"]
     rows = query.select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
     return [
-        StoredConfig(row["number"], row["document"], row["argument"] == _APPLIED)
+        StoredConfig(row["number"], row["document"], row["argument"] == APPLIED)
         for row in rows.to_pylist()
         if row["document"] is not None
     ]

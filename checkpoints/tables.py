@@ -24,6 +24,9 @@ class TableName(StrEnum):
     CONFIG = "config"
 
 
+APPLIED = "applied"
+"""The argument of a configuration that `config apply` stored, and no hub at its start."""
+
 _POSITION = [("batch", pa.int64()), ("hub_epoch", pa.int64())]
 
 _INPUT = [("rid", pa.int32()), ("offset", pa.int64()), ("time", _TIME), ("session", pa.string())]
@@ -411,6 +414,7 @@ EPOCHS = pa.schema(
         ("paused_tables", pa.map_(pa.string(), pa.list_(pa.string()))),
         ("leaving", pa.map_(pa.int32(), pa.int64())),
         ("left_epoch", pa.int64()),
+        ("lacking", pa.map_(pa.int32(), pa.list_(pa.string()))),
     ]
 )
 

@@ -226,6 +226,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "paused_tables": [(n, sorted(tables)) for n, tables in state.paused_tables.items()],
         "leaving": sorted(state.leaving.items()),
         "left_epoch": state.left_epoch,
+        "lacking": [(rid, sorted(names)) for rid, names in sorted(state.lacking.items())],
     }
 
 
@@ -256,6 +257,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         paused_tables={name: frozenset(t) for name, t in row["paused_tables"] or ()},
         leaving=dict(row["leaving"] or ()),
         left_epoch=row["left_epoch"] or 0,
+        lacking={rid: frozenset(names) for rid, names in row["lacking"] or ()},
     )
     return Checkpoint(
         state,

@@ -22,7 +22,7 @@ from checkpoints.query import (
     scan,
     select,
 )
-from checkpoints.tables import SCHEMAS, TableName
+from checkpoints.tables import APPLIED, SCHEMAS, TableName
 from streaming.core.access.root import StateRoot
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.errors import StateError
@@ -364,6 +364,22 @@ class Reader:
         columns = ["number", "command"]
         found = select(table, TableName.CONFIG, columns=columns, where=where, order_by="number")
         return {row["number"]: row["command"] for row in records(found) if row["command"]}
+
+    def untaken_configuration(self) -> int | None:
+        """The last version that `config apply` stored, if the last commit is under an earlier one.
+
+        None: it is in force, or none was applied.
+        """
+        where = [*equals({"kind": "config"}), f"number > {self.config_version}"]
+        table = self.table(TableName.CONFIG)
+        columns = ["number", "argument"]
+        found = select(table, TableName.CONFIG, columns=columns, where=where)
+        return max((r["number"] for r in records(found) if r["argument"] == APPLIED), default=None)
+
+    @property
+    def config_version(self) -> int:
+        """The version of the configuration of the last commit; 0: there is none."""
+        return self.commit.config_version if self.commit else 0
 
     def comparisons(self) -> list[dict[str, Any]]:
         """What rounds of a comparison found, or why they could not be, oldest first."""

@@ -14,6 +14,9 @@ _BUSY = {"40001", "40P01", "55P03", "55006"}
 A local transaction is in the way, or a backend that still has the slot or the origin.
 """
 
+_ALTERED = {"42703"}
+"""Undefined column: the table was altered a moment ago, and is read anew."""
+
 _CODES = {
     "23505": "unique",
     "23503": "foreign_key",
@@ -40,7 +43,11 @@ def store_error(error: psycopg.Error) -> StoreError:
     """What to raise for an error that refuses nothing, with the database's own text."""
     state = error.sqlstate or ""
     kind = StoreBusyError if state in _BUSY else StoreError
-    if is_lost_state(state) or (not state and isinstance(error, psycopg.OperationalError)):
+    if (
+        state in _ALTERED
+        or is_lost_state(state)
+        or (not state and isinstance(error, psycopg.OperationalError))
+    ):
         kind = StoreLostError
     return kind(f"{error_text(error)}{f' (SQLSTATE {state})' if state else ''}")
 

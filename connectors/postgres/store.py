@@ -16,6 +16,7 @@ import psycopg
 from connectors.agent.applying import behind_applied
 from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
 from connectors.agent.found import IsKnown
+from connectors.agent.lacking import all_lacking
 from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import known_as
@@ -36,7 +37,12 @@ from connectors.postgres.install.system import (
 )
 from connectors.postgres.log import local_writes
 from connectors.postgres.log.captured import TableCapture
-from connectors.postgres.log.captured_tables import OtherFormError, note_logged, write_known
+from connectors.postgres.log.captured_tables import (
+    OtherFormError,
+    note_logged,
+    with_gone,
+    write_known,
+)
 from connectors.postgres.log.checkpoint import captured, checkpoint_of
 from connectors.postgres.log.fold import Cut, FoldState, Limit, Numbering
 from connectors.postgres.log.held import held_log
@@ -157,16 +163,18 @@ class PostgresStore:
         """
         now, others = look_at_tables(self.session, self.writers, self.opened.tables)
         log_unreplicated(others, self.opened.unreplicated)
-        if now != self.opened.tables:  # a varchar is longer: it must not become shorter unseen
+        kept = with_gone(self.opened.tables, now)
+        if kept != self.opened.tables:  # a varchar is longer: it must not become shorter unseen
             with self.session.transaction():
-                write_known(self.session, now)
-        self.opened = replace(self.opened, tables=now, unreplicated=others)
+                write_known(self.session, kept)
+        self.opened = replace(self.opened, tables=kept, unreplicated=others)
 
     @store_errors()
     def unpublished_schema(self) -> PublishedSchema | None:
         """The schema, if this process has not published it yet; its document, if it is new."""
         found = self.declared.read(self.session, self.writers, self.record_bytes)
-        return found.unpublished(self.position.generation, self.capture.schema)
+        lacking = all_lacking(one.lacking for one in self.writers.values())
+        return found.unpublished(self.position.generation, self.capture.schema, lacking)
 
     @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
@@ -175,7 +183,7 @@ class PostgresStore:
         if schema.document is not None:
             self.capture = replace(self.capture, schema=published)
             write_capture(self.session, self.capture)
-        self.declared.note_published(published)
+        self.declared.publication.note_published(published, schema)
 
     @store_errors()
     def kept_rows(self) -> KeptRows:

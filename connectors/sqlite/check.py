@@ -52,9 +52,8 @@ def check_database(
         known = [table for table in tables if table.name in found.catalogs]
         complete = [
             table
-            for table in known
-            if set(table.columns) <= set(found.catalogs[table.name].columns)
-            and table.name not in found.uncompiled
+            for name, table in found.known.items()
+            if {*table.columns} <= {*found.catalogs[name].columns} and name not in found.uncompiled
         ]
         configured = {table.name.lower() for table in tables}
         others = [name for name in user_tables(connection) if name.lower() not in configured]

@@ -10,8 +10,15 @@ from shlex import quote
 from typing import Any
 
 from connectors.agent.applying import behind_applied
-from connectors.agent.contract import AppliedBatch, HeldLog, JournalEntry, KeptRows
+from connectors.agent.contract import (
+    AppliedBatch,
+    HeldLog,
+    JournalEntry,
+    KeptRows,
+    StoreLostError,
+)
 from connectors.agent.found import IsKnown
+from connectors.agent.lacking import all_lacking
 from connectors.agent.new_start import NewStart
 from connectors.agent.own_topic import OwnTopic
 from connectors.agent.schema_publication import SchemaPublication, known_as
@@ -109,15 +116,18 @@ class SqliteStore:
     def check_schema(self) -> None:
         """Adapt to a changed schema, warn of what is new in it; ConfigError if it does not fit.
 
-        StateError if the file is not the one that was opened.
+        StateError if the file is not the one that was opened. StoreLostError: rows are to be told,
+        so the agent begins another session.
         """
         self.file.check()
         if self.wal:
             self.wal.check_wal()
         with self._transaction("BEGIN"):
             (version,) = self._row("PRAGMA schema_version")
-        if version != self.schema_version:
-            self._install()
+        if version != self.schema_version and self._install():
+            raise StoreLostError(
+                "a column was added that has values already: the rows of its table are told"
+            )
 
     def _check_content(self) -> None:
         """Raise StateError if the database is not as this agent left it: it was written over.
@@ -142,7 +152,8 @@ class SqliteStore:
             self._check_content()
             yield
 
-    def _install(self, *, rows_are_shared: bool = False, takes_snapshot: bool = False) -> None:
+    def _install(self, *, rows_are_shared: bool = False, takes_snapshot: bool = False) -> bool:
+        """Adapt the database; return whether rows are to be told, which a hello must name."""
         leave_to_clauses(self.connection)
         found = install(
             self.connection,
@@ -158,10 +169,11 @@ class SqliteStore:
                 log.warning("%s", warning)
         self.warnings = set(warnings)
         self.unreplicated = tuple(found.unreplicated)
-        self.writers = writers(self.connection, self.tables.values())
+        self.writers = writers(self.connection, found.known.values(), self.tables)
         (self.schema_version,) = self._row("PRAGMA schema_version")
         whole = database_schema(self.connection, "", [*self.tables])
-        self.schema = SchemaPublication.of(whole, self.record_bytes, self.schema.published)
+        self.schema = self.schema.changed(whole, self.record_bytes)
+        return bool(found.to_snapshot)
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""
@@ -179,7 +191,8 @@ class SqliteStore:
     def unpublished_schema(self) -> PublishedSchema | None:
         """The schema, if this process has not published it yet; its document, if it is new."""
         (stored,) = self._row("SELECT schema FROM _slackwater_position")
-        return self.schema.unpublished(self.position.generation, stored)
+        lacking = all_lacking(one.lacking for one in self.writers.values())
+        return self.schema.unpublished(self.position.generation, stored, lacking)
 
     @store_errors()
     def mark_schema_published(self, schema: PublishedSchema) -> None:
@@ -188,7 +201,7 @@ class SqliteStore:
         if schema.document is not None:
             with self._transaction():
                 self.connection.execute("UPDATE _slackwater_position SET schema = ?", (published,))
-        self.schema.published = published
+        self.schema.note_published(published, schema)
 
     @store_errors()
     def backlog(self) -> int:
@@ -315,7 +328,9 @@ class SqliteStore:
     @store_errors()
     def reinit(self, start: NewStart, is_known: IsKnown, path: Path) -> int:
         """Empty the database so that it starts anew; returns how many rows were saved."""
-        saved = reinit(self.connection, self.tables.values(), start, is_known, path)
+        saved = reinit(
+            self.connection, [one.table for one in self.writers.values()], start, is_known, path
+        )
         self.position = stored_position(self.connection)
         self.published = self._stored_published()
         return saved

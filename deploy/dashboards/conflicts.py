@@ -52,6 +52,12 @@ BOARD = Board(
                     look=Look.ALARM,
                 ),
                 stat(
+                    "Lacking columns",
+                    "Columns that databases lack and are sent: rows wait until they are added.",
+                    "sum(slackwater_lacking_columns)",
+                    look=Look.ALARM,
+                ),
+                stat(
                     "Differing rows",
                     "Rows that a replica may hold otherwise than the hub; at most 1,000.",
                     "sum(slackwater_differing_rows)",

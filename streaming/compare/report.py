@@ -22,7 +22,8 @@ class ReplicaComparison:
     """Two sides by their names, and their tables.
 
     `known`: row -> why it is expected to differ, and the id under which it is listed. `left_out`:
-    tables that only one of them has.
+    tables that only one of them has. `lacking`: columns that the database of one of them lacks, as
+    table.column; the others are compared.
     """
 
     first: str
@@ -30,6 +31,7 @@ class ReplicaComparison:
     tables: tuple[TableComparison, ...]
     known: Mapping[RowName, str]
     left_out: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[DifferingRow]:
@@ -65,6 +67,7 @@ class ReplicaComparison:
                 for one in self.tables
             ],
             "left_out": list(self.left_out),
+            "lacking": list(self.lacking),
             "rows": [
                 {
                     "table": row.table,
@@ -132,6 +135,8 @@ class ReplicaComparison:
             page_table("Tables", self.table_heads, self.table_lines()),
             page_table("Rows that differ", self.row_heads, self.row_lines(self.rows)),
         ]
+        if self.lacking:
+            parts.append(paragraph(f"Columns not compared: {', '.join(self.lacking)}."))
         if self.left_out:
             parts.append(paragraph(f"Not compared: {', '.join(self.left_out)}."))
         return report_page(f"{self.first} and {self.second}", parts)

@@ -11,10 +11,18 @@ from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore, storage_errors
 from streaming.compare.lag import lag_of, silence_of
 from streaming.compare.run import Pace, Waiting, compared_tables
-from streaming.compare.sides import HUB, opened_side, side_named, tables_between
+from streaming.compare.sides import (
+    HUB,
+    lacking_columns,
+    opened_side,
+    side_named,
+    tables_between,
+    without_columns,
+)
 from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
+from streaming.config.sent_columns import as_sent
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
@@ -149,6 +157,9 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     of_hub, wanted = side_named(config, HUB, {}), config.tables_of(one.agreement)
     known = tables_between(config, of_hub, side)
     tables = [known[table] for table in known if table in wanted]
+    lacking = lacking_columns(config, side)
+    of_hub, side = (without_columns(each, tables, lacking) for each in (of_hub, side))
+    tables = [as_sent(table, side.columns.get(table.name)) for table in tables]
     lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
     waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
     told = told_writes(open_state(root)).get(_rid_of(config, name), {})

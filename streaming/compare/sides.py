@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from checkpoints.reading.reader import open_state
 from connectors.agent.contract import StoreError
 from connectors.agent.settings import DatabaseAddress
 from connectors.databases import kind_of, parse_dsn
@@ -92,6 +93,44 @@ def tables_between(config: Config, one: ComparedSide, other: ComparedSide) -> di
     """Table name -> table, with the columns that both sides have; see `check_filters`."""
     columns = {**one.columns, **other.columns}
     return {name: as_sent(table, columns.get(name)) for name, table in config.table_map().items()}
+
+
+def lacking_columns(config: Config, *sides: ComparedSide) -> dict[str, frozenset[str]]:
+    """Table -> the columns that the database of a side lacks, as its agent said last.
+
+    They are not compared. Without a state nobody knows of any.
+    """
+    try:
+        commit = open_state(config.hub.state).commit
+    except StateError:
+        return {}
+    lacking = commit.state.lacking if commit else {}
+    named = {
+        name
+        for side in sides
+        if side.replica is not None
+        for name in lacking.get(config.replica(side.replica).rid, ())
+    }
+    found = {
+        name: frozenset(one for one in table.columns if f"{name}.{one}" in named)
+        for name, table in config.table_map().items()
+    }
+    return {name: columns for name, columns in found.items() if columns}
+
+
+def without_columns(
+    side: ComparedSide, tables: Iterable[Table], lacking: Mapping[str, frozenset[str]]
+) -> ComparedSide:
+    """The side that shows none of these columns of the tables; see `lacking_columns`."""
+    cut = {
+        table.name: replace(
+            side.columns.get(table.name, ColumnFilter(frozenset())),
+            columns=frozenset(table.columns) - lacking[table.name],
+        )
+        for table in tables
+        if table.name in lacking
+    }
+    return replace(side, columns={**side.columns, **cut})
 
 
 def check_filters(one: ComparedSide, other: ComparedSide, tables: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from streaming.core.records.kept_bytes import SHORT_HEAD_BYTES
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.compared import other_rows_text
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
+from streaming.facts.consumers.lacking import COLUMN_REMEDY
 from streaming.facts.freshness import HubPresence
 from streaming.facts.status.agreements import AgreementSummary
 from streaming.facts.status.hub import HubStatus
@@ -40,6 +41,7 @@ def problems(found: HubStatus) -> tuple[Problem, ...]:
         *_spent(configured),
         *_waiting(configured),
         *([] if found.stale else _unheard(configured, found)),
+        *(Problem(one.text, COLUMN_REMEDY) for one in found.waited),
         *_refused(found),
         *_uncarried(found),
         *_compared(found),
@@ -198,7 +200,13 @@ def _differing_of(kind: DivergenceKind, found: HubStatus) -> list[tuple[str, int
 
 
 def _refused(found: HubStatus) -> Iterator[Problem]:
-    for name, count in _differing_of(DivergenceKind.REFUSED, found):
+    waiting = Counter[str]()
+    for table in {(one.replica, one.table): one for one in found.waited}.values():
+        waiting[table.replica] += table.rows
+    for name, refused in _differing_of(DivergenceKind.REFUSED, found):
+        count = refused - waiting[name]
+        if count <= 0:
+            continue
         yield Problem(
             f"the database of {name} refuses {differing_text(count, found.differing)}",
             f"`slackwater conflicts list --kind refused --open --loser {name}` says why;"

@@ -8,6 +8,7 @@ from streaming.config.functions import loaded
 from streaming.config.history import ConfigHistory
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.state.topology import Subscription, Topology
 from streaming.hub.batch.settings import BatchSettings
 from streaming.hub.purging import RetentionTimes
@@ -97,6 +98,16 @@ def _writes(config: Config) -> dict[int, frozenset[str]]:
 
 
 def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory) -> BatchSettings:
-    """Add the names and topics of replicas that are not configured any more."""
-    names = {**history.names, **settings.names}
-    return replace(settings, names=names, retired_topics=history.retired_topics(config))
+    """Add what is not configured any more: names and topics of replicas, columns of tables."""
+    names, topology = {**history.names, **settings.names}, settings.topology
+    known = {
+        name: ColumnFilter(frozenset(table.columns))
+        for name, table in topology.tables.items()
+        if name in history.tables and history.tables[name].columns.keys() - table.columns.keys()
+    }
+    subscriptions = {
+        name: replace(one, configured=known) for name, one in topology.subscriptions.items()
+    }
+    topology = replace(topology, subscriptions=subscriptions) if known else topology
+    retired = history.retired_topics(config)
+    return replace(settings, topology=topology, names=names, retired_topics=retired)

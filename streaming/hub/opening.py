@@ -92,7 +92,8 @@ class Opening:
         unfinished, version = ledger.unfinished, ledger.last.config_version
         if unfinished is None:
             config = self._config_of(ledger.store, version)
-            settings, outlets = settings_of(config, judges=False), self.outlets(self.settings)
+            settings = with_retired(config, settings_of(config, judges=False), self.history)
+            outlets = self.outlets(self.settings)
             hub = resume(ledger, settings, outlets, self.followed)
             if not is_raised:
                 publish(hub, sending_only(hub.state, self.settings.topology.subscriptions))

@@ -208,6 +208,12 @@ REFUSED_ROWS = Metric(
     "slackwater_refused_rows > 0",
     ("replica",),
 )
+LACKING_COLUMNS = Metric(
+    "slackwater_lacking_columns",
+    "Columns that a replica is sent and its database lacks: rows wait for them, among the refused.",
+    "slackwater_lacking_columns > 0",
+    ("replica",),
+)
 DIFFERING_ROWS = Metric(
     "slackwater_differing_rows",
     "Rows that a replica may hold otherwise than the hub, by cause; counted up to 1,000 in all."
@@ -377,7 +383,10 @@ HUB = {
         *(KEPT_RECORDS, KEPT_BYTES, KEPT_RATIO),
         *(PENDING, PENDING_OLDEST, KAFKA_BEHIND, PACKET_PROBLEMS, UNKNOWN_TOPICS),
     ),
-    "Conflicts": (CONFLICTS, REFRESHES, REFUSED_ROWS, DIFFERING_ROWS, LOCAL_WRITES, HANDLING),
+    "Conflicts": (
+        *(CONFLICTS, REFRESHES, REFUSED_ROWS, LACKING_COLUMNS, DIFFERING_ROWS),
+        *(LOCAL_WRITES, HANDLING),
+    ),
     "Agreements": AGREEMENTS,
     "Replicas": (
         *(REPLICA_STATE, REPLICA_PAUSED, REPLICA_UNREADABLE, LAST_SEEN, RECOVERY_POINT),

@@ -172,6 +172,7 @@ def _replica(found: LiveFacts, one: ReplicaSummary) -> Iterator[Sample]:
     yield c.PENDING, (*of, "waiting"), one.waiting
     yield c.PENDING_OLDEST, of, one.oldest_pending_age_s or 0
     yield c.REFUSED_ROWS, of, len(found.checkpoint.state.refusals.get(one.rid, ()))
+    yield c.LACKING_COLUMNS, of, sum(lack.replica == one.name for lack in found.status.waited)
     yield c.HANDLING, of, one.conflict_handling
     yield c.REPLICA_EPOCH, of, one.epoch
     yield c.MRE, of, one.mre

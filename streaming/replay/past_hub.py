@@ -120,6 +120,7 @@ class PastHub(Hub):
             away_since=recorded.state.away_since,
             held_back=recorded.state.held_back,
             paused_tables=recorded.state.paused_tables,
+            lacking=recorded.state.lacking,
         )
         self.ledger.last = replace(recorded, state=self.state)
         store = self.ledger.store

@@ -37,7 +37,7 @@ def hidden(log: pa.Table, subscription: Subscription) -> Bools:
 
 def with_shown_columns(rows: pa.Table, table: str, subscription: Subscription) -> pa.Table:
     """Return rows of a table, with their images, as an agreement sends them."""
-    known = subscription.columns.get(table)
+    known = subscription.cuts.get(table)
     if known is None:
         return rows
     images = pa.array(known.all_shown(rows["image"].to_pylist()), pa.string())
@@ -51,7 +51,7 @@ def cut(log: pa.Table, subscription: Subscription) -> tuple[Bools, pa.Array]:
     """
     there, found = bools(pc.is_valid(log["image"])), np.zeros(log.num_rows, dtype=np.bool_)
     images = dict[int, str | None]()
-    for table, known in subscription.columns.items():
+    for table, known in subscription.cuts.items():
         places = np.flatnonzero(there & bools(pc.equal(log["table"], table)))
         shown = known.all_shown(log["image"].take(pa.array(places)).to_pylist())
         images |= zip(places.tolist(), shown, strict=True)

@@ -583,7 +583,7 @@ class PureHub:
 
     def wants_batch(self, now_ms: int) -> bool:
         """Return whether there is something to send without input."""
-        if due(self.state.refusals, self.sending, now_ms):
+        if due(self.state.refusals, self.sending, now_ms, self.state.lacking):
             return True
         if any(one.begins_resync for one in self.state.agreements.values()):
             return True
@@ -939,7 +939,7 @@ class PureHub:
         items = [
             one
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
-            for one in items_of(entry, filters, subscription.columns)
+            for one in items_of(entry, filters, subscription.cuts)
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
         parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]

@@ -332,6 +332,18 @@ def takes_again(story: Story, replica: str, key: str) -> None:
     story.replica(replica).will_refuse.pop(key, None)
 
 
+@sentence("table {table} of {replica} loses its column")
+def loses_column(story: Story, table: str, replica: str) -> None:
+    """Its database refuses each row of the table, and its agent says what it lacks."""
+    story.world.alter(replica, table, has_column=False)
+
+
+@sentence("table {table} of {replica} gets its column")
+def gets_column(story: Story, table: str, replica: str) -> None:
+    """Its agent says that it lacks nothing there: what it refused for that goes on by itself."""
+    story.world.alter(replica, table, has_column=True)
+
+
 @sentence("{replica} takes everything")
 def takes_everything(story: Story, replica: str) -> None:
     """Its database refuses nothing any more, its unique constraint is dropped."""

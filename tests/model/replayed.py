@@ -40,6 +40,7 @@ class ReplayedHistory:
             away_since=then.away_since,
             held_back=then.held_back,
             paused_tables=then.paused_tables,
+            lacking=then.lacking,
         )
         decision = self.again.decision_of(received, recorded.plan)
         self.again.log[decision.state.batch] = decision.entries

@@ -16,6 +16,7 @@ from streaming.core.delivery.consumer import (
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.csn import Generator
 from streaming.core.model.errors import CsnError
+from streaming.core.model.refusal import COLUMN
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import (
@@ -198,6 +199,8 @@ class Replica:
     has overwritten. `given_up`: those that its user overwrote himself, or that were lost with the
     database. `longs`: all that were ever written, each with the transaction that it is of, if it is
     of one. `wide`: the tables that are as WIDE is; of those in `lacking` it is not sent column s.
+    `without`: the tables that lack column v, so that no row of another replica stands there;
+    `is_altered`: there was one.
     """
 
     name: str
@@ -237,6 +240,8 @@ class Replica:
     to_tell: list[str] = field(default_factory=list)
     wide: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
+    without: set[str] = field(default_factory=set)
+    is_altered: bool = False
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -624,6 +629,8 @@ class Replica:
 
     def _refuses(self, key: str, after: str | None) -> str | None:
         """The code with which the database refuses an item, if it does."""
+        if after is not None and row_of(key)[0] in self.without:
+            return COLUMN
         if self.will_refuse.get(key, 0):
             self.will_refuse[key] -= 1
             return "check"

@@ -73,6 +73,9 @@ REFUSES = {**BY_HAND, "refuse": 3, "retry": 2}
 RESUMES = {**REFUSES, "resume": 2}
 """The same with databases that do not take what is sent to them."""
 
+ALTERS = {**GOOD, "lose_column": 3, "get_column": 3}
+"""The same with tables that lack a column for a while, at each replica in its own time."""
+
 UNCARRIED = {**BY_HAND, "write_uncarried": 5, "write_uncarried_in_transaction": 2, "drop": 1}
 """The same with values that nobody else can take, and an operator who drops some."""
 
@@ -356,6 +359,7 @@ class Storyteller:
         for name in REPLICAS:
             self.take_sent(name, "", 0)
         self._resume_tables()
+        self._get_columns()
         if isinstance(self.world.hub, TwoHubs):
             for name in REPLICAS:
                 if self.replica(name).rid in self.world.hub.there:
@@ -589,6 +593,22 @@ class Storyteller:
     def refuse(self, replica: str, key: str, number: int) -> None:
         """A database does not take the next items of a row."""
         self.add_sentence(f"{replica} will refuse {key} {number} times")
+
+    def lose_column(self, replica: str, key: str, _: int) -> None:
+        """A table lacks a column, so that it takes no row of others."""
+        self.add_sentence(f"table {table_of(key)} of {replica} loses its column")
+
+    def get_column(self, replica: str, key: str, _: int) -> None:
+        """A table gets the column that it lacks, if it lacks one."""
+        if table_of(key) in self.replica(replica).without:
+            self.add_sentence(f"table {table_of(key)} of {replica} gets its column")
+
+    def _get_columns(self) -> None:
+        """All get what they lack; the hub sends rows again only with the batch behind that."""
+        for name in REPLICAS:
+            for table in sorted(self.replica(name).without):
+                self.add_sentence(f"table {table} of {name} gets its column")
+                self.add_sentence("everything settles")
 
     def retry(self, replica: str, _: str, __: int) -> None:
         """An operator sends refused rows again."""

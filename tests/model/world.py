@@ -18,7 +18,7 @@ from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnRefused
-from streaming.core.records.record import Goodbye, Heartbeat, Record, Update
+from streaming.core.records.record import Goodbye, Heartbeat, PublishedSchema, Record, Update
 from streaming.core.state.sending_times import AT_ONCE, SendingTimes
 from streaming.core.state.topology import Subscription, Topology
 from streaming.filters.row_predicate import RowPredicate
@@ -301,6 +301,22 @@ class World:
         session, hello = one.hello(topic)
         hello = replace(hello, unpublished=self._counted(replica))
         self.send(replica, session, hello if ruv is None else replace(hello, ruv=ruv))
+        if one.is_altered:
+            self.tell_schema(replica)
+
+    def alter(self, replica: str, table: str, *, has_column: bool) -> None:
+        """Have a replica's table lose its column of values, or get it; its agent says so."""
+        one = self.replicas[replica]
+        one.is_altered = True
+        (one.without.discard if has_column else one.without.add)(table)
+        if one.is_up:
+            self.tell_schema(replica)
+
+    def tell_schema(self, replica: str) -> None:
+        """Publish what a replica's tables lack, at once: what its journal holds comes behind."""
+        one = self.replicas[replica]
+        lacking = tuple(f"{table}.v" for table in sorted(one.without))
+        self.send(replica, one.position.session, PublishedSchema("d", "{}", lacking or None))
 
     def beat(self, replica: str) -> None:
         """Send a heartbeat, if this replica's agent is up."""

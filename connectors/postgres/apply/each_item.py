@@ -12,11 +12,13 @@ import psycopg
 
 from connectors.agent.applying import UnknownTableError, writer_of
 from connectors.agent.each_item import DatabaseRefusal
+from connectors.agent.lacking import LackingColumnError
 from connectors.postgres.apply.fast import run_of
 from connectors.postgres.apply.rows import RowTexts, RowWriter
 from connectors.postgres.errors import error_text, refusal_code
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import WireError
+from streaming.core.model.refusal import COLUMN
 from streaming.core.records.record import Item, Refused
 
 
@@ -24,6 +26,8 @@ def code_of(error: Exception) -> str | None:
     """The code of a refusal; None: the row is not what failed, and nothing is refused."""
     if isinstance(error, psycopg.Error):
         return refusal_code(error)
+    if isinstance(error, LackingColumnError):
+        return COLUMN
     return "other" if isinstance(error, UnknownTableError) else "type"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from connectors import wire
+from connectors.agent.lacking import LackingColumns, present_part
 from connectors.postgres.schema.catalog import ServerTable, read_table
 from connectors.postgres.sql import Session, literal, name, texts
 from connectors.postgres.values.image import image
@@ -26,10 +27,14 @@ RowTexts = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class RowWriter:
-    """One table as the agent writes it, in a session of the role `replica`."""
+    """One table as the agent writes it, in a session of the role `replica`.
+
+    `table`: as the database has it. `lacking`: its columns that are not there.
+    """
 
     table: Table
     server: ServerTable
+    lacking: LackingColumns
 
     @property
     def is_rewritten(self) -> bool:
@@ -236,6 +241,7 @@ class RowWriter:
                 for column, value in found.items()
             }
         except (ValueError, KeyError):
+            self.lacking.check(on_wire)
             wire.image_values(on_wire, self.table)  # which says what is wrong
             raise
 
@@ -304,7 +310,13 @@ class RowWriter:
 
 def writers(session: Session, tables: Iterable[Table]) -> dict[str, RowWriter]:
     """The writer of each table, by its name; ConfigError: one is not there."""
-    return {table.name: RowWriter(table, read_table(session, table.name)) for table in tables}
+    return {table.name: _writer(table, read_table(session, table.name)) for table in tables}
+
+
+def _writer(whole: Table, server: ServerTable) -> RowWriter:
+    table = present_part(whole, server.columns)
+    missing = whole.columns.keys() - table.columns.keys()
+    return RowWriter(table, server, LackingColumns(table, frozenset(missing)))
 
 
 def _json(rows: Iterable[RowTexts]) -> str:

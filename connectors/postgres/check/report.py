@@ -12,6 +12,7 @@ from connectors.agent.found import (
     TableConstraint,
     constraint_warnings,
 )
+from connectors.agent.lacking import lacking_text, present_part
 from connectors.postgres.check.attached_points import attached_points
 from connectors.postgres.check.kept import saved_count, uncarried_rows
 from connectors.postgres.check.rights import (
@@ -37,7 +38,7 @@ from streaming.core.schema.document import SchemaTable
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A configured table that is in the database; `whole`: its configured columns are there."""
+    """A configured table that is in the database."""
 
     table: Table
     server: ServerTable
@@ -46,9 +47,14 @@ class FoundTable:
     is_published: bool
 
     @property
+    def known(self) -> Table:
+        """The table with those of its columns that are there."""
+        return present_part(self.table, self.server.columns)
+
+    @property
     def is_whole(self) -> bool:
-        """Return whether all its configured columns are there."""
-        return set(self.table.columns) <= self.server.columns.keys()
+        """Return whether all columns of its key are there."""
+        return set(self.known.columns) <= self.server.columns.keys()
 
 
 def checked(
@@ -65,7 +71,7 @@ def checked(
     constraints = tuple(one for each in found for one in _constraints(each))
     configured = {table.name for table in tables}
     others = [one for one in user_tables(session) if one not in configured]
-    whole = [(one.table, one.server) for one in found if one.is_whole]
+    whole = [(one.known, one.server) for one in found if one.is_whole]
     readable = [(table, server) for table, server in whole if may_read(session, server)]
     has_own = may_use_schema(session)
     return DatabaseCheck(
@@ -86,7 +92,7 @@ def checked(
         tuple(
             text
             for one in found
-            if looks_at_references and (one.table, one.server) in readable
+            if looks_at_references and (one.known, one.server) in readable
             for text in lost_references(session, one.server, one.schema.references)
         ),
         (
@@ -145,6 +151,9 @@ def _columns(found: FoundTable) -> Iterator[CheckedColumn]:
 
 
 def _unconfigured(found: FoundTable) -> Iterator[str]:
+    for name in found.table.columns:
+        if name not in found.known.columns:
+            yield f"table {found.table.name}: {lacking_text(name)}"
     for column in found.schema.columns:
         if column.name not in found.table.columns and column.generated is None:
             yield (

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from connectors.agent.lacking import present_part
 from connectors.postgres.schema.catalog import ServerTable, primary_key, read_table
 from connectors.postgres.sql import Session
 from connectors.postgres.values.types import key_refusal_of, kinds_of, refusal_of
@@ -39,7 +40,7 @@ def check_tables(session: Session, tables: Iterable[Table]) -> None:
 
 
 def table_faults(session: Session, table: Table) -> Iterator[str]:
-    """Why the table cannot be replicated; empty: it can."""
+    """Why the table cannot be replicated; empty: it can, but for columns that it lacks so far."""
     try:
         server = read_table(session, table.name)
     except ConfigError as error:
@@ -48,7 +49,8 @@ def table_faults(session: Session, table: Table) -> Iterator[str]:
     about = f"table {table.name}"
     yield from (f"{about} {fault}" for fault in _relation_faults(session, server))
     yield from (f"{about} {fault}" for fault in _key_faults(session, table, server))
-    yield from (f"{about}, {fault}" for fault in _column_faults(table, server))
+    there = present_part(table, server.columns)
+    yield from (f"{about}, {fault}" for fault in _column_faults(there, server))
     if server.is_checked_later and server.is_acting:
         yield (
             f"{about} has a deferrable unique or exclusion constraint, and triggers or foreign"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from connectors.agent.contract import StoreLostError
 from connectors.postgres.check.table_faults import ACTING_TRIGGERS, acting_fault
 from connectors.postgres.log.pgoutput import Relation
 from connectors.postgres.names import PUBLICATION
@@ -94,6 +95,24 @@ class TableForm:
     places: ColumnPlaces
 
 
+GONE = 0
+"""The place of a column that is not there any more: one that is back has another."""
+
+
+def with_gone(
+    before: Mapping[str, TableForm], now: Mapping[str, TableForm]
+) -> dict[str, TableForm]:
+    """The tables as they are stored: with the columns that they had and have no more."""
+    found = dict(now)
+    for name in now.keys() & before.keys():
+        then, one = before[name], now[name]
+        gone = {c: form for c, form in then.columns.items() if c not in one.columns}
+        if gone and then.entry == one.entry:
+            places = {**dict.fromkeys(gone, GONE), **one.places}
+            found[name] = TableForm(one.entry, {**gone, **one.columns}, places)
+    return found
+
+
 def form_of(type_oid: int, modifier: int) -> str:
     """The form of a column."""
     has_modifier = type_oid in _REWRITING or type_oid == _VARCHAR
@@ -174,6 +193,7 @@ def check_captured(
 
     `relation`, `then`: the table when the agent started; None: it starts. StateError: start it
     again when that is done which the text says. ConfigError: the configuration must follow.
+    StoreLostError: the agent opens the database anew, and goes on without these columns.
     """
     name = table.name
     if found is None or found.entry is None:
@@ -187,8 +207,13 @@ def check_captured(
             f"table {name} is named {found.relation} now: name it back, or configure the new name"
         )
     gone = [column for column in table.columns if column not in found.columns]
-    if gone:
+    if set(gone) & {*table.key}:
         raise ConfigError(
+            f"table {name} has no column {', '.join(gone)} any more: it was dropped or renamed,"
+            " and the rows of other replicas are found by it; name it back"
+        )
+    if gone:
+        raise StoreLostError(
             f"table {name} has no column {', '.join(gone)} any more: it was dropped or renamed;"
             " take it out of the configuration, or name it there as it is now"
         )
@@ -251,7 +276,9 @@ def to_tell(
             if other and not names:
                 yield name, f"column {', '.join(other)} had another type"
             places = [
-                c for c in now.columns if before.places.get(c, now.places[c]) != now.places[c]
+                c
+                for c, place in now.places.items()
+                if place != GONE and before.places.get(c, place) != place
             ]
             if places and not (names or other):
                 yield name, f"column {', '.join(places)} was dropped and made again"
@@ -288,7 +315,8 @@ def note_logged(session: Session, table: str, columns: ColumnForms, *, is_told: 
 def note_told(session: Session, table: str, then: TableForm | None) -> None:
     """Note that the rows of a table are told again; `then`: as it was, which the log may have."""
     if then is not None:
-        note_logged(session, table, then.columns, is_told=True)
+        there = {c: form for c, form in then.columns.items() if then.places[c] != GONE}
+        note_logged(session, table, there, is_told=True)
     session.execute('UPDATE slackwater.logged SET is_told = true WHERE "table" = %s', (table,))
 
 

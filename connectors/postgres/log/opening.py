@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
-from connectors.agent.contract import StoreBusyError
+from connectors.agent.contract import StoreBusyError, StoreLostError
 from connectors.postgres import snapshot
 from connectors.postgres.apply.rows import RowWriter, writers
 from connectors.postgres.check.table_faults import check_tables
@@ -35,9 +35,11 @@ from connectors.postgres.log.captured_tables import (
     read_logged,
     to_tell,
     untold,
+    with_gone,
     write_known,
 )
 from connectors.postgres.log.gap import begin_anew
+from connectors.postgres.log.new_columns import is_known
 from connectors.postgres.log.slot import LogState, gap_of, read_log_state, refuse_standby
 from connectors.postgres.names import local_origin, server_name
 from connectors.postgres.sql import Session
@@ -93,14 +95,17 @@ def open_database(
     known_writers = writers(session, known)
     now, unreplicated = look_at_tables(session, known_writers)
     before = read_known(session)
-    capture = _log_read_on(session, gap, state, name, capture, stored, now, before, skew_s)
+    kept = with_gone(before, now)
+    capture = _log_read_on(
+        session, gap, state, name, capture, stored, kept, before, skew_s, known_writers
+    )
     logged = read_logged(session)
     forms = {
         known_writers[table].server.oid: [*logged.get(table, ()), one.columns]
         for table, one in now.items()
     }
     log_unreplicated(unreplicated)
-    return OpenedDatabase(name, capture, stored, known_writers, now, unreplicated, forms)
+    return OpenedDatabase(name, capture, stored, known_writers, kept, unreplicated, forms)
 
 
 def log_unreplicated(columns: Iterable[str], since: Iterable[str] = ()) -> None:
@@ -137,7 +142,8 @@ def look_at_tables(
 ) -> tuple[dict[str, TableForm], tuple[str, ...]]:
     """The tables as they are in the log, and which of their columns are not replicated.
 
-    Raise if the log lacks something that a table needs.
+    Raise if the log lacks something that a table needs. StoreLostError: a table has a column now
+    that it lacked, so the database is opened anew.
     `then`: as they were when the agent started; None: it starts.
     """
     found = read_captured(session, (one.server.oid for one in writers_.values()))
@@ -147,6 +153,9 @@ def look_at_tables(
         captured = found.get(oid)
         check_captured(table, writer.server.relation, then[name] if then else None, captured)
         assert captured is not None  # noqa: S101 it was checked
+        came = sorted(writer.lacking.configured & captured.columns.keys())
+        if then and came:
+            raise StoreLostError(f"table {name} has column {', '.join(came)} now")
         now[name] = captured.known_as(table)
         unreplicated += captured.unreplicated(table)
     return now, tuple(unreplicated)
@@ -162,6 +171,7 @@ def _log_read_on(
     now: Mapping[str, TableForm],
     before: Mapping[str, TableForm],
     skew_s: int,
+    writers_: Mapping[str, RowWriter],
 ) -> Capture:
     """Where the log is read on, after what it lacks is noted to be told."""
     if gap is not None:
@@ -170,6 +180,8 @@ def _log_read_on(
         session.execute("DELETE FROM slackwater.logged")  # the new slot has only what is now
     told = {} if gap is not None or not before else dict(to_tell(before, now))
     others = [] if gap is not None else untold(session)
+    known = [one for one in told if is_known(session, writers_[one], before.get(one), now[one])]
+    told = {one: why for one, why in told.items() if one not in known}
     told |= dict.fromkeys(others, "it was altered, written, and altered again")
     for table, why in told.items():
         log.warning("the log has not all of table %s: %s; its rows are told again", table, why)
@@ -178,7 +190,7 @@ def _log_read_on(
         with session.transaction():
             if told:
                 snapshot.begin_with(session, told)
-            for table in told:
+            for table in (*told, *known):
                 note_told(session, table, before.get(table))
             write_known(session, now)
             write_capture(session, noted)

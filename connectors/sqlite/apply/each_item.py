@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from connectors.agent.applying import UnknownTableError, writer_of
 from connectors.agent.each_item import DatabaseRefusal
+from connectors.agent.lacking import LackingColumnError
 from connectors.sqlite.apply.rows import RowWriter
 from connectors.sqlite.apply.standing import NotStandingError
 from connectors.sqlite.schema.conflict_clauses import NOT_NULL, UNIQUE
 from streaming.core.model.errors import WireError
+from streaming.core.model.refusal import COLUMN
 from streaming.core.records.record import Item, Refused
 
 CODES = {
@@ -49,6 +51,8 @@ def refusal_code(error: Exception) -> str | None:
     """The code of a refusal; None: the database itself failed, and nothing is refused."""
     if isinstance(error, UnknownTableError):
         return "other"
+    if isinstance(error, LackingColumnError):
+        return COLUMN
     if isinstance(error, NotStandingError):
         return "trigger"
     if isinstance(error, WireError | OverflowError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from connectors import wire
+from connectors.agent.lacking import LackingColumns
 from connectors.sqlite import sql
 from connectors.sqlite.apply.displaced_rows import DisplacedRows, displaced_rows
 from connectors.sqlite.apply.standing import StandingCheck
@@ -20,6 +21,8 @@ from connectors.sqlite.values.text import encoding_of
 from streaming.core.model.change import Op
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.record import Item
+
+_AS_THEY_ARE: Mapping[str, Table] = {}
 
 SAME = "_slackwater_same"
 """The SQL function of the agent's own connection that compares two spellings of a value."""
@@ -41,13 +44,15 @@ class RowWriter:
     """One table as it is written by the agent; the text of each statement is made once.
 
     No statement has a conflict clause: it would take the place of those in the user's triggers.
-    `taken`: the rows that are out of the way of others for a moment. `standing`: of a table with
-    triggers of the user's.
+    `table`: as the database has it. `taken`: the rows that are out of the way of others for a
+    moment. `lacking`: its columns that are not there. `standing`: of a table with triggers of the
+    user's.
     """
 
     table: Table
     columns: Mapping[str, StoredColumn]
     taken: DisplacedRows
+    lacking: LackingColumns
     standing: StandingCheck | None = None
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
@@ -136,6 +141,7 @@ class RowWriter:
             found: dict[str, object] = orjson.loads(image)
             return {name: self.columns[name].from_wire(value) for name, value in found.items()}
         except (ValueError, KeyError):
+            self.lacking.check(image)
             wire.image_values(image, self.table)  # which says what is wrong
             raise
 
@@ -185,8 +191,15 @@ class RowWriter:
         return f"({is_equal} OR {SAME}({found}, typeof({column}), ?{place}, '{kind}'))"
 
 
-def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str, RowWriter]:
-    """The writer of each table, by its name, for this connection."""
+def writers(
+    connection: sqlite3.Connection,
+    tables: Iterable[Table],
+    configured: Mapping[str, Table] = _AS_THEY_ARE,
+) -> dict[str, RowWriter]:
+    """The writer of each table, by its name, for this connection.
+
+    `configured`: those of which the database lacks columns as they are configured.
+    """
     encoding = encoding_of(connection)
 
     def is_same(found: Stored, storage: str, written: Stored, kind: str) -> bool:
@@ -207,7 +220,9 @@ def writers(connection: sqlite3.Connection, tables: Iterable[Table]) -> dict[str
         taken = displaced_rows(
             table, catalog, _has_key(table, 1), has_triggers=bool(own), most_columns=most
         )
-        found[table.name] = RowWriter(table, catalog.stored(table), taken, standing)
+        missing = configured.get(table.name, table).columns.keys() - table.columns.keys()
+        lacking = LackingColumns(table, frozenset(missing))
+        found[table.name] = RowWriter(table, catalog.stored(table), taken, lacking, standing)
     return found
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from connectors.sqlite import sql
 from connectors.sqlite.format_number import FORMAT
 from connectors.sqlite.install import local_writes
-from connectors.sqlite.install.system import CAPTURE, INDEXES, PREFIX, TABLES
-from connectors.sqlite.journal import snapshot, uncaptured
+from connectors.sqlite.install.system import CAPTURE, INDEXES, LATER_TABLES, PREFIX, TABLES
+from connectors.sqlite.journal import new_columns, snapshot, uncaptured
 from connectors.sqlite.journal.capture import triggers
 from connectors.sqlite.schema.compiled import compile_faults, is_limit
 from connectors.sqlite.schema.inspection import Inspection, inspect, lost_triggers
@@ -51,19 +51,21 @@ def install(
             _add_columns(connection)
         else:
             _create_system(connection, rid, mode)
+        known = [*found.known.values()]
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         names = [table.name for table in wanted]
         local_writes.add_tables(connection, names)
         snapshot.begin(connection, names if takes_snapshot else found.to_snapshot)
+        new_columns.note_gone(connection, wanted, found.known)
         lost = [table.name for table in wanted if lost_triggers(connection, table)]
         uncaptured.begin(connection, lost, names)  # their triggers are about to be made again
         objects_wanted = CAPTURE | INDEXES
-        parents = acting_parents(connection, wanted)
-        for table in wanted:
+        parents = acting_parents(connection, known)
+        for table in known:
             has_actions = table.name.lower() in parents
             objects_wanted |= triggers(table, found.catalogs[table.name], has_actions=has_actions)
         _apply_schema(connection, objects_wanted)
-        _check_compiled(connection, wanted)
+        _check_compiled(connection, known)
     return found
 
 
@@ -98,7 +100,7 @@ def _add_tables(connection: sqlite3.Connection) -> None:
     missing = [name for name in TABLES if name not in there]
     for name in missing:
         connection.execute(TABLES[name])
-    dropped = [name for name in missing if name not in local_writes.TABLES]  # newer than the rest
+    dropped = [name for name in missing if name not in LATER_TABLES]
     if dropped:
         log.warning("created %s, which somebody dropped: what it held is gone", ", ".join(dropped))
 

@@ -20,6 +20,16 @@ PREFIX = "_slackwater_"
 SQLITE_PREFIX = "sqlite_"
 """The prefix of all names of SQLite itself."""
 
+LATER_TABLES = {
+    "_slackwater_gone": """CREATE TABLE _slackwater_gone (
+  "table" TEXT NOT NULL,
+  "column" TEXT NOT NULL,  -- that was captured, and is not there any more
+  PRIMARY KEY ("table", "column")
+)""",
+    **local_writes.TABLES,
+}
+"""Those that agents of before did not have."""
+
 TABLES = {
     "_slackwater_origin": """CREATE TABLE _slackwater_origin (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -117,8 +127,8 @@ TABLES = {
   is_copying INTEGER NOT NULL DEFAULT 0  -- 1: a full copy of it has begun since
 )""",
     "_slackwater_scales": CREATE_SCALES,
+    **LATER_TABLES,
     **cascades.TABLES,
-    **local_writes.TABLES,
 }
 
 NEEDED_TABLES = (

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connectors.agent.found import TableConstraint
+from connectors.agent.lacking import lacking_text, present_part
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import (
     CAPTURE_VIEW,
@@ -17,7 +18,7 @@ from connectors.sqlite.install.system import (
     lost_tables,
     lost_tables_text,
 )
-from connectors.sqlite.journal import uncaptured
+from connectors.sqlite.journal import new_columns, uncaptured
 from connectors.sqlite.journal.capture import CAPTURING_EVENTS, row_images
 from connectors.sqlite.schema import user_triggers
 from connectors.sqlite.schema.catalog import BINARY, Catalog, UniqueColumn, read
@@ -36,11 +37,14 @@ class Inspection:
 
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
-    `to_snapshot`: the tables that have rows which were written before they were captured.
+    `known`: table -> the table with those of its columns that the database has.
+    `to_snapshot`: the tables that have rows which were written before they were captured, or in
+    which a column has values that was not captured.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
 
     catalogs: dict[str, Catalog] = field(default_factory=dict)
+    known: dict[str, Table] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     constraints: list[TableConstraint] = field(default_factory=list)
@@ -71,14 +75,17 @@ def inspect(
     found.complaints += _name_complaints(tables)
     lost_own = lost_tables(connection)
     found.complaints += [lost_tables_text(lost_own)] if lost_own else []
-    for table in tables:
+    for whole in tables:
         try:
-            catalog = read(connection, table)
+            catalog = read(connection, whole)
         except ConfigError as error:
             found.complaints.append(str(error))
             continue
-        found.catalogs[table.name] = catalog
+        table = present_part(whole, catalog.columns)
+        found.catalogs[table.name], found.known[table.name] = catalog, table
         about = f"table {table.name}: "
+        lacking = [name for name in whole.columns if name not in table.columns]
+        found.warnings += [about + lacking_text(name) for name in lacking]
         found.complaints += [about + text for text in complaints_of(catalog, table)]
         found.warnings += [about + text for text in warnings_of(catalog, table)]
         found.unreplicated += [f"{table.name}.{name}" for name in unconfigured(catalog, table)]
@@ -98,8 +105,11 @@ def inspect(
             found.complaints.append(about + _lost_text(connection, table, lost))
         elif lost or table.name in uncaptured.listed(connection):
             found.warnings.append(about + _UNCAPTURED)
-        elif rows_are_shared or is_captured(connection, table):
+        elif rows_are_shared:
             continue
+        elif is_captured(connection, table):
+            if new_columns.have_values(connection, table, catalog):
+                found.to_snapshot.append(table.name)
         elif connection.execute(sql.any_row(table.name)).fetchone():
             found.to_snapshot.append(table.name)
     found.actions += action_warnings(connection, tables)

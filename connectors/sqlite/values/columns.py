@@ -315,13 +315,18 @@ class StoredColumn:
         return number
 
 
+def captured_name(name: str) -> str:
+    """What the expression of a captured image has of a column: its name, in SQL."""
+    return sql.string(json_text(name) + ":")
+
+
 def image_sql(columns: Mapping[str, StoredColumn], row: str, prefix: str = "") -> str:
     """An SQL expression: the captured image of these columns of `row`, its alias in SQL.
 
     `prefix`: the prefix of the columns' names in `row`.
     """
     parts = [
-        f"{sql.string(json_text(name) + ':')} || "
+        f"{captured_name(name)} || "
         + json_sql(
             f"{row}.{sql.name(prefix + name)}",
             one.kind,

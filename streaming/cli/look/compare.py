@@ -31,11 +31,14 @@ from streaming.compare.sides import (
     ComparedSide,
     check_filters,
     databases_named,
+    lacking_columns,
     opened_side,
     side_named,
     tables_between,
+    without_columns,
 )
 from streaming.config.config import Config
+from streaming.config.sent_columns import as_sent
 from streaming.config.sources.load import load
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import QuestionError, StateError
@@ -249,6 +252,9 @@ def _compared(
         )
     wanted = [known[name] for name in known if name in both and (not named or name in named)]
     check_filters(first, second, [table.name for table in wanted])
+    lacking = lacking_columns(config, first, second)
+    first, second = (without_columns(side, wanted, lacking) for side in (first, second))
+    wanted = [as_sent(table, first.columns.get(table.name)) for table in wanted]
     with ExitStack() as stack:
         tables = [
             stack.enter_context(opened_side(config, side, load_, other))
@@ -260,7 +266,10 @@ def _compared(
         found = compared_tables(wanted, tables[0], tables[1], waiting)
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name
-    return ReplicaComparison(*names, tuple(found), _known(config, sides), left_out)
+    without = tuple(
+        f"{table.name}.{name}" for table in wanted for name in sorted(lacking.get(table.name, ()))
+    )
+    return ReplicaComparison(*names, tuple(found), _known(config, sides), left_out, without)
 
 
 def _known(config: Config, sides: tuple[ComparedSide, ComparedSide]) -> dict[tuple[str, str], str]:
@@ -278,6 +287,11 @@ def _show(found: ReplicaComparison, limit: int) -> None:
     if found.left_out:
         write_sentence(
             f"not compared, because only one of them has them: {', '.join(found.left_out)}"
+        )
+    if found.lacking:
+        write_sentence(
+            "columns that are not compared, because the database of one of them lacks them:"
+            f" {', '.join(found.lacking)}"
         )
     rows = found.rows
     if rows:

@@ -15,6 +15,7 @@ from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.compared import other_rows_warnings
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
+from streaming.facts.consumers.lacking import COLUMN_REMEDY
 from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
 from streaming.facts.consumers.resync import ConsumerResync
 from streaming.facts.freshness import MAX_AGE_S
@@ -75,8 +76,9 @@ def level(
 
     The answer is also no while an agent has more to publish, a consumer is away, in a resync or
     waits for one, a table of an agreement is paused, a replica or an agreement is stopped, a row is
-    refused or uncarried, or a change in quarantine leaves a row different. It is not no because of
-    what waits by an agreement's delay; how much that is, and until when, is shown.
+    refused or uncarried, a database lacks a column that it is sent, or a change in quarantine
+    leaves a row different. It is not no because of what waits by an agreement's delay; how much
+    that is, and until when, is shown.
     """
     found = _awaited(config, wait, max_age)
     if as_json:
@@ -147,6 +149,8 @@ def _show(found: HubLevel) -> None:
         write_line(f"stopped: {name}, {state}")
     for one in found.resyncs:
         write_sentence(_resync_text(one))
+    for column in found.waited:
+        write_sentence(f"waits: {column.text}; {COLUMN_REMEDY}")
     if found.lags:
         _show_lagging(found)
     _show_delayed(found)

@@ -77,6 +77,7 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     if not needs:
         write_line(_in_order(found))
     for warning in (
+        *_untaken_configuration(found),
         *unknown_topic_warnings(found.unknown_topics),
         *unreplicated_warnings(found.unreplicated),
         *schema_warnings(found.schema_differences),
@@ -265,3 +266,13 @@ def _progress(one: ReplicaSummary) -> str | None:
     if not one.conflict_handling:
         return None
     return f"in progress until it has reflected {one.last_conflict_epoch}"
+
+
+def _untaken_configuration(found: HubStatus) -> Iterator[str]:
+    """Say that a version waits to be taken over; what is shown is of the one before."""
+    if found.untaken_config is not None:
+        yield (
+            f"configuration {found.untaken_config} was applied, and the hub has not taken it yet:"
+            f" it goes on by configuration {found.config_version or 0}; a running hub takes it"
+            " within seconds, or says in its log why it cannot"
+        )

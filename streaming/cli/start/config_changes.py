@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from checkpoints.config import apply_configuration, stored_versions
+from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore
 from streaming.cli.exit_codes import ExitCode, cannot_say
 from streaming.cli.inputs import DEFAULT_CONFIG, AsJson, now
@@ -26,6 +27,15 @@ NewConfig = Annotated[
     Path,
     typer.Argument(
         metavar="FILE", envvar=f"{ENV_PREFIX}CONFIG", help="The configuration that is to hold."
+    ),
+]
+After = Annotated[
+    int | None,
+    typer.Option(
+        "--after",
+        metavar="VERSION",
+        min=0,
+        help="Apply it only if this version is the last one, which the difference is from.",
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Apply it; without it nothing is changed.")]
@@ -63,11 +73,20 @@ def diff(file: NewConfig = DEFAULT_CONFIG, *, as_json: AsJson = False) -> None:
     raise typer.Exit(found.exit_code)
 
 
-def apply(file: NewConfig = DEFAULT_CONFIG, *, yes: Yes = False, as_json: AsJson = False) -> None:
+def apply(
+    file: NewConfig = DEFAULT_CONFIG,
+    *,
+    yes: Yes = False,
+    after: After = None,
+    as_json: AsJson = False,
+) -> None:
     """Show what differs, as `config diff`; with --yes it holds from the next hub epoch on.
 
     A running hub takes it over between two batches, without a restart. What needs a restart is
     refused with exit 4, and so is what a hub would refuse; then nothing is applied.
+
+    While the hub has not taken a version that was applied before, another one is applied only with
+    --after, which names that version: a file that was made before it would undo it unseen.
     """
     with cannot_say():
         config = load(file)
@@ -76,7 +95,8 @@ def apply(file: NewConfig = DEFAULT_CONFIG, *, yes: Yes = False, as_json: AsJson
     is_refused = bool(found.refused or restart)
     version = None
     if yes and found.differences and not is_refused:
-        version = _apply(config, found.version)
+        with cannot_say():
+            version = _apply(config, found.version, after)
     if as_json:
         write_json({**asdict(found), "restart": restart, "applied": version})
     else:
@@ -95,8 +115,24 @@ def apply(file: NewConfig = DEFAULT_CONFIG, *, yes: Yes = False, as_json: AsJson
     raise typer.Exit(ExitCode.NO if found.differences and not yes else ExitCode.YES)
 
 
-def _apply(config: Config, compared_with: int) -> int:
-    """Store the configuration; StateError if another one was stored since it was compared."""
+def _apply(config: Config, compared_with: int, after: int | None) -> int:
+    """Store the configuration; StateError if another one was stored since it was compared.
+
+    `after`: the version that the operator has seen last; None: he does not say.
+    """
+    waits = open_state(config.hub.state).untaken_configuration() if after is None else None
+    if waits is not None:
+        raise StateError(
+            f"nothing is applied: configuration {waits} was applied, and the hub has not taken it"
+            " yet; a file that was made before would undo it. Apply this one once `slackwater"
+            " status` shows no such version, or look at `slackwater config diff` and say"
+            f" --after {waits}"
+        )
+    if after not in (None, compared_with):
+        raise StateError(
+            f"nothing is applied: configuration {compared_with} is the last one, and not {after};"
+            " look at `slackwater config diff` again"
+        )
     at_ms = round(now().timestamp() * 1_000)
     store = StateStore(config.hub.state)
     version = apply_configuration(store, config.document(), compared_with, at_ms)

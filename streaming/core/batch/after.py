@@ -156,6 +156,7 @@ def state_after(
         ranges=_with_ranges(intake, tables.ranges, ranges, hub_epoch),
         truncations=tables.truncations,
         numbers=intake.numbers,
+        lacking=intake.lacking,
     )
     return with_retention(intake.state, after, purge, view.clock_ms, topology.max_away_ms)
 

@@ -128,7 +128,9 @@ def judge(
     change realigns its replica, whoever wins: the replica is sent the row, or the replicas would
     diverge. A change that is not concurrent and makes a row that cannot be sent, because it is
     larger than `record_bytes`, is uncarried: it stays at its replica, which is sent nothing.
-    A row of a snapshot that meets neither a row nor a tombstone wins.
+    A row of a snapshot that meets neither a row nor a tombstone wins. One that meets a row which
+    its replica refused loses, whatever the function: that database never held the row, as where it
+    got a column later than the others.
     """
     blocked = realign_epoch_of(arrived, row, floors)
     if adopts(arrived, row, table):
@@ -139,7 +141,10 @@ def judge(
         cause_of(arrived, row, function, floors, is_refused=is_refused, same_epoch=True) is None
     )
     is_first = meets_nothing(arrived, row)
-    resolution = Winner.CHANGE if cause is None or is_first else resolve(arrived, row, table)
+    if is_refused and cause is not None and arrived.change.snapshot is not None and not is_first:
+        resolution: Resolution = Winner.ROW
+    else:
+        resolution = Winner.CHANGE if cause is None or is_first else resolve(arrived, row, table)
     after = _resolved(arrived.change, row, hub_epoch, table, resolution, record_bytes)
     mark = Realign(arrived.change.rid, hub_epoch)
     if isinstance(after, Failed):

@@ -82,6 +82,7 @@ class Intake(TransactionIntake):
         self.agreements = dict(self.state.agreements)
         self.copying = {name for name, one in self.state.held_back.items() if one.copies}
         self.refused = RefusedRows(self.state.refusals, self.at_ms)
+        self.lacking = dict(self.state.lacking)
 
     agreements: dict[str, AgreementState] = field(init=False)
     released: set[str] = field(default_factory=set)
@@ -90,6 +91,7 @@ class Intake(TransactionIntake):
     configured: Topology = field(init=False)
     paused_tables: dict[str, frozenset[str]] = field(init=False)
     refused: RefusedRows = field(init=False)
+    lacking: dict[int, frozenset[str]] = field(init=False)
 
     def take(self, received: ReceivedRecord) -> None:
         """Take one record; it must stand behind all that were taken from its topic."""
@@ -162,7 +164,9 @@ class Intake(TransactionIntake):
                 self._refused(received, refused)
             case Snapshot() as part:
                 self._snapshot(received, part, replica)
-            case PublishedSchema() | LocalWrites():
+            case PublishedSchema() as schema:
+                self._schema(received, schema)
+            case LocalWrites():
                 self.events.append((received, ControlOutcome.TAKEN))
             case Hello() | Goodbye() | None:
                 self._quarantine(received, Reason.KIND, "an empty record")
@@ -323,6 +327,13 @@ class Intake(TransactionIntake):
             self.replicas[received.rid] = replace(replica, snapshot=None)
             self.move(received.rid, lambda one: one.snapshot_ended(self.at_ms))
             self._send_refused_in_resync(received.rid)
+        self.events.append((received, ControlOutcome.TAKEN))
+
+    def _schema(self, received: ReceivedRecord, schema: PublishedSchema) -> None:
+        """Note which columns the database lacks: what it refused for one of them waits for it."""
+        self.lacking.pop(received.rid, None)
+        if schema.lacking:
+            self.lacking[received.rid] = frozenset(schema.lacking)
         self.events.append((received, ControlOutcome.TAKEN))
 
     def _refused(self, received: ReceivedRecord, refused: Refused) -> None:

@@ -47,7 +47,7 @@ def send_again(intake: Intake, name: str) -> None:
 
 def send_due(intake: Intake) -> None:
     """Send refused rows again whose time has come; before any record of the batch."""
-    found = due(intake.state.refusals, intake.topology, intake.at_ms)
+    found = due(intake.state.refusals, intake.topology, intake.at_ms, intake.state.lacking)
     intake.refresh_refused(found)
     if found:
         intake.counts["sent_again"] += len(found)

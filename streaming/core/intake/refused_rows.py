@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from streaming.core.model.change import RowKey
-from streaming.core.model.refusal import Refusal, Refusals, sent_last
+from streaming.core.model.refusal import Lacking, Refusal, Refusals, sent_last
 from streaming.core.model.row import RowState
 from streaming.core.model.table import OnRefused, Table
 from streaming.core.records.images import row_named
@@ -15,6 +15,7 @@ from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyOrder, KeyRange
 
 NONE_REFUSED: Mapping[RowKey, Refusal] = {}
+NONE_LACKING: Lacking = {}
 
 
 SENT_AGAIN_AT_ONCE = 1_000
@@ -43,19 +44,34 @@ def refused_row(refused: Refused, sent: int, tables: Mapping[str, Table]) -> Row
     return RecordFault(reason, detail)
 
 
-def due(refusals: Refusals, topology: Topology, at_ms: int) -> list[Refusal]:
-    """The rows that are sent again now by themselves, those first that wait longest."""
-    again = {t.name for t in topology.tables.values() if t.on_refused is OnRefused.REFRESH}
-    if not (again and refusals):
+def lacks(lacking: Lacking, topology: Topology, rid: int, table: str) -> list[str]:
+    """The columns of a table that a replica is sent and that its database lacks, by name."""
+    names = lacking.get(rid, frozenset())
+    return sorted(one for one in topology.sent_columns(rid, table) if f"{table}.{one}" in names)
+
+
+def due(
+    refusals: Refusals, topology: Topology, at_ms: int, lacking: Lacking = NONE_LACKING
+) -> list[Refusal]:
+    """The rows that are sent again now by themselves, those first that wait longest.
+
+    Those of tables that say so, and those that lacked a column once their database lacks none of
+    what it is sent of the table.
+    """
+    if not refusals:
         return []
-    found = [
-        one
-        for rid, mine in refusals.items()
-        for one in mine.values()
-        if one.row[0] in again
-        and topology.sees(rid, one.row[0])
-        and one.is_due(at_ms, topology.refused_again_ms)
-    ]
+    tables = topology.tables.values()
+    again = {table.name for table in tables if table.on_refused is OnRefused.REFRESH}
+    found = list[Refusal]()
+    for rid, mine in refusals.items():
+        sent = {table.name for table in tables if topology.sees(rid, table.name)}
+        complete = {name for name in sent if not lacks(lacking, topology, rid, name)}
+        found += [
+            one
+            for one in mine.values()
+            if one.row[0] in (complete if one.lacks_column else sent & again)
+            and one.is_due(at_ms, topology.refused_again_ms)
+        ]
     found.sort(key=lambda one: (one.at_ms, one.rid, one.row))
     return found[:SENT_AGAIN_AT_ONCE]
 

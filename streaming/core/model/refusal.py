@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Arrived, RowState
 
+COLUMN = "column"
+"""The code of a refusal because the database lacks a column of the row."""
+
 LONGEST_WAIT = 360
 """How many times the first wait the longest wait before the next attempt is."""
 
@@ -34,13 +37,20 @@ class Refusal:
     sent_epoch: int = 0
     at_ms: int = 0
 
+    @property
+    def lacks_column(self) -> bool:
+        """Return whether it was refused because the database lacks a column of the row."""
+        return self.code == COLUMN
+
     def is_due(self, at_ms: int, first_ms: int) -> bool:
         """Return whether it is time to send the row again by itself.
 
         `first_ms`: how long after the first attempt; each attempt waits twice as long as the one
-        before, LONGEST_WAIT times that at most.
+        before, LONGEST_WAIT times that at most. A row that lacked its column waits no longer than
+        the first: that the column is there now, its replica has said.
         """
-        wait_ms = first_ms * min(2 ** min(self.attempts - 1, 30), LONGEST_WAIT)
+        waits = 1 if self.lacks_column else min(2 ** min(self.attempts - 1, 30), LONGEST_WAIT)
+        wait_ms = first_ms * waits
         return not self.sent_epoch and at_ms >= self.at_ms + wait_ms
 
     def hides(self, row: RowState, arrived: Arrived) -> bool:
@@ -70,3 +80,6 @@ def _refreshes(row: RowState, rid: int) -> list[int]:
 
 Refusals = Mapping[int, Mapping[RowKey, Refusal]]
 """Rid -> the rows that its database refused and has not taken since."""
+
+Lacking = Mapping[int, frozenset[str]]
+"""Rid -> the columns, each as table.column, that its database lacks, as it said last."""

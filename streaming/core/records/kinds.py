@@ -165,6 +165,7 @@ KINDS: Mapping[RecordKind, RecordForm] = {
         (
             Field("digest", FieldType.ID),
             Field("document", FieldType.OBJECT, FieldPresence.OPTIONAL),
+            Field("lacking", FieldType.NAMES, FieldPresence.OPTIONAL),
         ),
     ),
     RecordKind.LOCAL_WRITES: RecordForm(LocalWrites, (Field("tables", FieldType.WRITES),)),

@@ -243,11 +243,13 @@ class Snapshot:
 class PublishedSchema:
     """The schema of the replica's database (streaming/core/schema/document.py).
 
-    `document` None: that of an earlier record with this digest.
+    `document` None: that of an earlier record with this digest. `lacking`: the columns that the
+    hub may send and the database cannot take, each as table.column; None: there are none.
     """
 
     digest: str
     document: str | None = None
+    lacking: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,9 @@ def _presence(
         )
         remedy = "give it a default there, drop it there, or send it"
     elif is_configured and lack:
-        causes = f"it is configured, and the agent of {names_text(lack)} does not start without it"
+        causes = (
+            f"it is configured, and rows with a value there wait until {names_text(lack)} has it"
+        )
         remedy = "add the column there, or take it out of the configuration"
     elif not is_configured and required:
         causes = (

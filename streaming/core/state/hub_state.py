@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from streaming.core.matrix.rows import Row
-from streaming.core.model.refusal import Refusals
+from streaming.core.model.refusal import Lacking, Refusals
 from streaming.core.model.ruv import Ruv, largest_of
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.truncation import Truncations
@@ -32,7 +32,7 @@ class HubState:
     not sent yet because of when it sends; absent: nothing. `paused_tables`: agreement -> the tables
     of which an operator has it send nothing. `leaving`: rid that is retired for good and still in a
     RUV -> the hub epoch that all must have for it to leave. `left_epoch`: the largest such hub
-    epoch of a rid that has left.
+    epoch of a rid that has left. `lacking`: the columns that databases lack.
     """
 
     generation: int
@@ -56,6 +56,7 @@ class HubState:
     paused_tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
     leaving: Mapping[int, int] = field(default_factory=dict)
     left_epoch: int = 0
+    lacking: Lacking = field(default_factory=dict)
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

@@ -38,6 +38,8 @@ class Subscription:
     which of its rows the consumer is shown; of a table that is absent all of them. `times`: when
     what is committed is sent. `bytes_per_s`: how much is sent a second on average, 0: any.
     `columns`: table -> which of its columns are sent; of a table that is absent all of them.
+    `configured`: the same of tables of which columns are not configured any more, whose values
+    stand in rows all the same.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Subscription:
     times: SendingTimes = AT_ONCE
     bytes_per_s: int = 0
     columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
+    configured: Mapping[str, ColumnFilter] = field(default_factory=dict)
 
     @property
     def is_by_packets(self) -> bool:
@@ -71,7 +74,12 @@ class Subscription:
     @property
     def has_filters(self) -> bool:
         """Return whether what it sends of a row depends on the row's image."""
-        return bool(self.rows or self.columns)
+        return bool(self.rows or self.cuts)
+
+    @property
+    def cuts(self) -> Mapping[str, ColumnFilter]:
+        """Table -> the columns of a row's image that are sent, where it may have others."""
+        return {**self.configured, **self.columns} if self.configured else self.columns
 
     def hides(self, table: str, row: RowState) -> bool:
         """Return whether the filter of a table keeps a row that exists from the consumer."""
@@ -174,6 +182,14 @@ class Topology:
     def visible(self) -> dict[int, frozenset[str]]:
         """Rid -> the tables of which it is sent every accepted change."""
         return {rid: one.unfiltered for rid, one in self.by_consumer.items()}
+
+    def sent_columns(self, rid: int, table: str) -> frozenset[str]:
+        """The columns of a table that this replica is sent; none of one that it is not sent."""
+        subscription = self.by_consumer.get(rid)
+        if subscription is None or not subscription.sends(table) or table not in self.tables:
+            return frozenset()
+        known = subscription.columns.get(table)
+        return known.columns if known else frozenset(self.tables[table].columns)
 
     def agreement_of(self, rid: int) -> str | None:
         """The name of the agreement whose consumer this replica is."""

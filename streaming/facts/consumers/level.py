@@ -16,6 +16,7 @@ from streaming.facts.consumers.compared import (
 )
 from streaming.facts.consumers.delayed import DelayedSending
 from streaming.facts.consumers.divergent import DivergentRow, divergent_rows, unnamed_counts
+from streaming.facts.consumers.lacking import WaitedColumn
 from streaming.facts.consumers.lag import Lag, lags
 from streaming.facts.consumers.packets import PacketSummary, packet_summary
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
@@ -61,7 +62,8 @@ class HubLevel:
 
     `cannot_say`: why the facts prove nothing: they are too old, Kafka does not answer, or one of
     `unheard` is not heard or may not be read. `unread`, `unpublished`, `waiting`, `ordered`,
-    `stopped`, `differing`: see `Unsettled`. `resyncs`: the consumers that are away or in resync.
+    `stopped`, `differing`, `waited`: see `Unsettled`. `resyncs`: the consumers that are away or in
+    resync.
     `unreplicated`: replica -> columns that stay in its database, which is no lack.
     `schema_differences`: those that matter, which is none either; nor is `other_rows`: consumer ->
     the last comparison of its rows, as old as it says; nor `local_writes`: the tables with rows
@@ -85,6 +87,7 @@ class HubLevel:
     stopped: dict[str, str]
     resyncs: tuple[ConsumerResync, ...]
     differing: tuple[DivergentRow, ...]
+    waited: tuple[WaitedColumn, ...]
     unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
@@ -100,6 +103,7 @@ class HubLevel:
     def only_reads(self) -> bool:
         """Return whether it would be level if the hub had read its topics to their ends."""
         is_settled = not (self.unpublished or self.ordered or self.stopped or self.differing)
+        is_settled &= not self.waited
         return bool(self.unread) and is_settled and not (self.lags or self.cannot_say)
 
 
@@ -159,6 +163,7 @@ def hub_level(
         stopped=dict(open_.stopped),
         resyncs=consumer_resyncs(config, reader, now_s),
         differing=tuple(open_.differing),
+        waited=tuple(open_.waited),
         unnamed=unnamed,
         unreplicated=unreplicated_columns(config, reader),
         schema_differences=schema_differences(config, reader),

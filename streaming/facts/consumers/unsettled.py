@@ -13,6 +13,7 @@ from streaming.config.config import Config
 from streaming.core.model.command import CommandName
 from streaming.core.state.replica_state import ReplicaState
 from streaming.facts.consumers.divergent import DivergenceKind, DivergentRow
+from streaming.facts.consumers.lacking import WaitedColumn, waited_columns
 from streaming.facts.consumers.lag import Lag
 
 
@@ -26,7 +27,7 @@ class Unsettled:
     -> its committed changes that the hub holds back. `ordered`: command -> how many of it, which
     may change rows, no batch has taken yet. `stopped`: replica -> its state. `unnamed`: the
     replicas with records that name no row: each may hold what nobody got, and says nothing of the
-    others.
+    others. `waited`: the columns that databases lack.
     """
 
     is_known: bool
@@ -37,11 +38,12 @@ class Unsettled:
     stopped: Mapping[str, str]
     differing: Sequence[DivergentRow]
     unnamed: Collection[str] = ()
+    waited: Sequence[WaitedColumn] = ()
 
     @property
     def is_only_unnamed(self) -> bool:
         """Return whether what names a row is in the hub, and stands alike in each database."""
-        return self._is_judged and not self.differing
+        return self._is_judged and not (self.differing or self.waited)
 
     def is_level(self, lag: Lag) -> bool:
         """Return whether the agreement's consumer has everything that was written anywhere.
@@ -52,7 +54,7 @@ class Unsettled:
         lacks = any(
             one.kind is not DivergenceKind.REFUSED or one.replica == lag.consumer
             for one in self.differing
-        )
+        ) or any(one.replica == lag.consumer for one in self.waited)
         return self._is_judged and lag.has_all and not lacks and lag.consumer not in self.unnamed
 
     @property
@@ -90,6 +92,9 @@ def unsettled(
         stopped={name: one.status_text for name, one in states.items() if one.is_stopped},
         differing=differing,
         unnamed=unnamed,
+        waited=waited_columns(
+            config, reader.commit.state.lacking if reader.commit else {}, differing
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from streaming.core.schema.difference import SchemaDifference
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.cleaning import LeavingRid, leaving_rids
 from streaming.facts.consumers.divergent import DivergentRow
+from streaming.facts.consumers.lacking import WaitedColumn
 from streaming.facts.consumers.ruvs import ruv_document
 from streaming.facts.consumers.unsettled import unread_records, unsettled
 from streaming.facts.freshness import HubPresence, as_read, doubt_of, freshness
@@ -89,11 +90,13 @@ class HubStatus:
     `state`: where its state is. `polled_age_s`: since a running hub last reached Kafka. `stale`:
     why the facts may no longer hold. `presence`: whether a hub works on the state. `unread`:
     replica -> the records in its topic that the hub had not read at its last poll. `differing`:
-    rows that a replica may hold otherwise than the hub. `unnamed`: replica -> reason -> its records
+    rows that a replica may hold otherwise than the hub. `waited`: the columns that databases lack,
+    and how many rows wait for each. `unnamed`: replica -> reason -> its records
     in quarantine that name no row, so that it may have written what nobody got. `unreplicated`:
     replica -> the columns that stay in its database, as table.column. `schema_differences`: those
     that matter, between the schemas that the agents published. `local_writes`: the tables with rows
-    that were written at one replica only. `process`: the one that wrote last.
+    that were written at one replica only. `untaken_config`: the version
+    that was applied and that the hub has not taken. `process`: the one that wrote last.
     `planned_batch`: one that is planned and not committed. `packets`: what does not come through by
     packets -> what to do. `unknown_topics`: changes topics under the prefix that are of no replica,
     and that are not read. `leaving`: the rids that are to leave the RUV. `history`: what is kept of
@@ -114,6 +117,7 @@ class HubStatus:
     hub_epoch: int
     generation: int | None
     config_version: int | None
+    untaken_config: int | None
     ruvs: dict[str, Ruv]
     replicas: tuple[ReplicaSummary, ...]
     pending: PendingSummary
@@ -125,6 +129,7 @@ class HubStatus:
     leaving: tuple[LeavingRid, ...]
     quarantine: QuarantineSummary
     differing: tuple[DivergentRow, ...]
+    waited: tuple[WaitedColumn, ...]
     unnamed: dict[str, dict[str, int]]
     unreplicated: dict[str, tuple[str, ...]]
     schema_differences: tuple[SchemaDifference, ...]
@@ -187,6 +192,7 @@ def hub_status(
         hub_epoch=state.hub_epoch if state else 0,
         generation=state.generation if state else None,
         config_version=commit.config_version if commit else None,
+        untaken_config=_untaken(recorded.untaken_config, reader.config_version),
         ruvs=dict(state.ruvs) if state else {},
         replicas=replicas,
         pending=pending_summary(replicas),
@@ -200,6 +206,7 @@ def hub_status(
         else (),
         quarantine=QuarantineSummary(kept, quarantine, kept - recorded.named),
         differing=recorded.differing,
+        waited=tuple(open_.waited),
         unnamed={name: dict(of) for name, of in recorded.unnamed.items()},
         unreplicated=dict(recorded.unreplicated),
         schema_differences=recorded.schema_differences,
@@ -223,3 +230,8 @@ def _history(
         return KeptHistory(0, 0, tables)
     hold = purge_hold(config, state, recorded, now_s)
     return KeptHistory(state.purge_epoch, state.purge_batch, tables, hold)
+
+
+def _untaken(applied: int | None, version: int) -> int | None:
+    """The version that was applied, unless the hub has taken it since that was read."""
+    return applied if applied is not None and applied > version else None

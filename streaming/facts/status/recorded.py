@@ -45,7 +45,8 @@ class RecordedFacts:
     each agreement's consumer with the hub. `local_writes`: the tables with rows that were written
     at one replica only. `files`: those of the tables. `pins`: those that stand. `leases`: of
     commands that read the state. `kept_keys`: how many keys records in quarantine name, one more at
-    most than a purge can do with.
+    most than a purge can do with. `untaken_config`: the version that was applied and that the hub
+    had not taken.
     """
 
     differed: int | None = None
@@ -69,6 +70,7 @@ class RecordedFacts:
     pins: tuple[Pin, ...] = ()
     leases: tuple[Lease, ...] = ()
     kept_keys: int = 0
+    untaken_config: int | None = None
 
     def is_known_of(self, reader: Reader) -> bool:
         """Return whether `differing` has each row that differs as of the reader's commit."""
@@ -96,6 +98,7 @@ def recorded_facts(
         crowded=frozenset(rid for rid, count in several.items() if count >= most),
         names=names_ever(config, reader),
         commands=reader.untaken_commands(),
+        untaken_config=reader.untaken_configuration(),
         differing=divergent_rows(served, reader),
         unnamed=unnamed_counts(served, reader),
         unreplicated=unreplicated_columns(config, reader),

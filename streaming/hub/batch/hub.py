@@ -201,7 +201,7 @@ class Hub:
         if self.reconfigured or plan.purge is not None:
             return True
         topology = self.settings.topology.without(self.state.paused_tables)
-        if due(self.state.refusals, topology, plan.at_ms):
+        if due(self.state.refusals, topology, plan.at_ms, self.state.lacking):
             return True
         interval_ms, timeout_ms = topology.covers_interval_ms, topology.ack_timeout_ms
         return any(

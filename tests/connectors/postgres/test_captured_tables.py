@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from connectors.agent.contract import ReplicaStore
+from connectors.agent.contract import ReplicaStore, StoreLostError
 from streaming.core.model.change import Change, Op
 from streaming.core.model.errors import ConfigError, HubError, StateError
 from streaming.core.records.record import Snapshot
@@ -34,8 +34,8 @@ def told(store: ReplicaStore) -> list[str]:
 @pytest.mark.parametrize(
     ("statement", "error", "text"),
     [
-        ("ALTER TABLE items DROP COLUMN price", ConfigError, "no column price any more"),
-        ("ALTER TABLE items RENAME COLUMN price TO cost", ConfigError, "no column price any more"),
+        ("ALTER TABLE items DROP COLUMN price", StoreLostError, "no column price any more"),
+        ("ALTER TABLE items RENAME COLUMN id TO nr", ConfigError, "found by it; name it back"),
         ("ALTER TABLE items ALTER price TYPE text", StateError, "column price of table items has"),
         ("ALTER TABLE items ALTER price TYPE numeric(9,4)", StateError, "has another type now"),
         (

@@ -114,7 +114,6 @@ def test_rows_from_before_are_told_unless_every_replica_has_them(tmp_path: Path)
         ("CREATE TABLE t (id INT, n TEXT)", "neither primary key nor unique"),
         ("CREATE TABLE t (id INT, n TEXT, UNIQUE (id, n))", "neither primary key nor unique"),
         ("CREATE TABLE t (id INT COLLATE NOCASE PRIMARY KEY, n TEXT)", "compare by BINARY"),
-        ("CREATE TABLE t (id INT PRIMARY KEY)", "column n is not in the database"),
         (
             "CREATE TABLE t (id INT PRIMARY KEY, N TEXT)",
             "column n is named N in the database: name",
@@ -155,7 +154,7 @@ def test_every_complaint_is_made_at_once() -> None:
     connection.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, n INT DEFAULT 'none')")
     connection.execute("INSERT INTO u VALUES (1, 1)")
     tables = [
-        Table("t", ("id",), {"id": T.INT64, "n": T.TEXT, "s": T.BOOL, "gone": T.TEXT}),
+        Table("t", ("id", "gone"), {"id": T.INT64, "n": T.TEXT, "s": T.BOOL, "gone": T.TEXT}),
         Table("u", ("id",), {"id": T.INT64, "n": T.INT32}),
         Table("v", ("id",), {"id": T.INT64}),
     ]
@@ -275,7 +274,6 @@ def test_a_hello_names_the_columns_that_are_not_replicated(replica: Replica) -> 
 @pytest.mark.parametrize(
     ("statements", "complaint"),
     [
-        ("ALTER TABLE items RENAME COLUMN price TO cost", "column price is not in the database"),
         ("ALTER TABLE items RENAME TO things", "table items is not in the database"),
         ("DROP TABLE items", "table items is not in the database"),
         (

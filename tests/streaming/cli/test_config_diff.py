@@ -123,6 +123,27 @@ def test_apply_refuses_what_needs_a_restart(
     assert len(versions(state)) == 3
 
 
+def test_a_second_apply_does_not_undo_the_first_unseen(
+    slackwater: Slackwater, run_once: Path, state: WrittenState
+) -> None:
+    """Until the hub has taken the first one the second must name it; `status` shows it."""
+    before = run_once.read_text("utf-8")
+    rewrite(run_once, 'key = ["id"]', 'key = ["id"]\nfunction = "MAX(id)"')
+    assert slackwater("config", "apply", "--yes").code == 0
+    run_once.write_text(before.replace('name = "centre"', 'name = "centre"\ntrigger_ms = 50'))
+
+    answer = slackwater("config", "apply", "--yes")
+    other = slackwater("config", "apply", "--yes", "--after", "3")
+    shown = slackwater("status")
+    assert (answer.code, other.code, len(versions(state))) == (2, 2, 4)
+    assert "configuration 4 was applied, and the hub has not taken it yet" in answer.err
+    assert "configuration 4 is the last one, and not 3" in other.err
+    assert "configuration 4 was applied, and the hub has not taken it yet" in shown.out
+
+    assert slackwater("config", "apply", "--yes", "--after", "4").code == 0
+    assert len(versions(state)) == 5
+
+
 def test_apply_refuses_where_another_was_stored_meanwhile(
     run_once: Path, state: WrittenState
 ) -> None:

@@ -248,6 +248,26 @@ def test_what_only_a_floor_made_a_conflict_is_not_of_the_same_epoch() -> None:
     assert not judged.same_epoch_only
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "is_refused", "verdict"),
+    [
+        ("s", True, Verdict.REJECTED),
+        ("s", False, Verdict.ACCEPTED),
+        (None, True, Verdict.ACCEPTED),
+    ],
+)
+def test_a_told_row_does_not_overwrite_what_its_replica_refused(
+    snapshot: str | None, verdict: Verdict, *, is_refused: bool
+) -> None:
+    """Whatever the function: nobody there wrote it, and it lacks what was refused."""
+    told = arrived(change(10)._replace(snapshot=snapshot), mre=0)
+
+    judged = judge(told, row(epoch=2), NOW, LAST_WINS, is_refused=is_refused)
+
+    assert judged.verdict is verdict
+    assert Realign(ME, NOW) in judged.after.realign
+
+
 realigns = st.builds(
     Realign,
     st.integers(1, 2),

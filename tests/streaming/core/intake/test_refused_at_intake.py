@@ -9,12 +9,13 @@ from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.refused_rows import SENT_AGAIN_AT_ONCE, Ending, due
 from streaming.core.model.change import RowKey
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.refusal import Refusal
 from streaming.core.model.row import Arrived, Realign, RowState
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import OnRefused
 from streaming.core.records.arrival import RETRY, Repair
-from streaming.core.records.record import Reason, Refused
+from streaming.core.records.record import PublishedSchema, Reason, Refused
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Topology
 from tests.harness.builders import change, csn
@@ -333,3 +334,45 @@ def test_an_attempt_more_keeps_what_is_on_its_way(sent_epoch: int, kept: int) ->
 
     assert (one.attempts, one.hub_epoch, one.sent_epoch) == (2, 7, kept)
     assert one.time_ms == speaker.received[1].time_ms
+
+
+WAITS = replace(open_at(5), code="column", attempts=9, at_ms=1_000)
+LATER = 1_000 + FIRST_MS
+
+
+def test_a_row_that_lacks_a_column_goes_on_once_the_column_is_there() -> None:
+    """Whatever the table says of refused rows, and however often it was refused meanwhile."""
+    lacking = {1: frozenset({"t.v"})}
+    rules = refreshing(OnRefused.SKIP)
+
+    assert not due({1: {K: WAITS}}, rules, LATER, lacking)
+    assert not due({1: {K: WAITS}}, rules, LATER - 1)
+    assert due({1: {K: WAITS}}, rules, LATER) == [WAITS]
+    assert due({1: {K: WAITS}}, rules, LATER, {1: frozenset({"u.v", "t.other"})}) == [WAITS]
+    assert due({1: {K: WAITS}}, rules, LATER, {2: frozenset({"t.v"})}) == [WAITS]
+    assert not due({1: {K: replace(WAITS, sent_epoch=7)}}, rules, LATER)
+
+
+def test_a_column_that_is_not_sent_is_not_waited_for() -> None:
+    """As one that the configuration does not name any more."""
+    lacking = {1: frozenset({"t.v"})}
+    without = ColumnFilter(frozenset({"k"}))
+    one = replace(RULES.subscriptions["a1"], columns={"t": without})
+    filtered = replace(RULES, subscriptions={**RULES.subscriptions, "a1": one})
+    dropped = replace(RULES.tables["t"], columns={"k": RULES.tables["t"].columns["k"]})
+
+    assert due({1: {K: WAITS}}, filtered, LATER, lacking) == [WAITS]
+    assert due({1: {K: WAITS}}, replace(RULES, tables={"t": dropped}), LATER, lacking) == [WAITS]
+
+
+def test_what_a_database_lacks_is_what_its_agent_said_last() -> None:
+    """With each schema that it publishes; a hello says nothing of it."""
+    speaker = in_session()
+    speaker.send(PublishedSchema("d1", "{}", ("t.v",)))
+    first = taken(serving(), speaker).lacking
+    speaker.hello(covers=SENT)
+    second = taken(serving(), speaker).lacking
+    speaker.send(PublishedSchema("d2"))
+
+    assert first == second == {1: frozenset({"t.v"})}
+    assert taken(serving(), speaker).lacking == {}

@@ -1,0 +1,116 @@
+"""A column that is added or dropped at each replica in its own time: rows wait, and go on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from connectors.kafka.embedded.broker import Broker
+from tests.harness.agents_of_kinds import agents, create, execute, select
+from tests.harness.hub_process import wait_until
+from tests.harness.site import Site, site
+
+CREATE = "CREATE TABLE t (k TEXT NOT NULL PRIMARY KEY, v TEXT)"
+Rows = dict[str, tuple[Any, ...]]
+
+
+@pytest.fixture
+def three(tmp_path: Path, broker: Broker, topic_prefix: str, server: str | None) -> Iterator[Site]:
+    """A hub that knows columns c and d of t, which none of the three has yet; b is of any kind."""
+    with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as made:
+        configure(made, 'columns = { k = "text", v = "text", c = "text", d = "text" }')
+        for name in "ac":
+            create(made, name, CREATE)
+        create(made, "b", CREATE, server=server)
+        yield made
+
+
+def configure(at: Site, columns: str) -> None:
+    """Write the columns of table t into the configuration."""
+    lines = at.file.read_text().splitlines()
+    at.file.write_text(
+        "\n".join(columns if line.startswith("columns = {") else line for line in lines) + "\n"
+    )
+
+
+def held(at: Site, name: str, columns: str) -> Rows:
+    """Key -> the values of a replica in these columns."""
+    return {row[0]: row[1:] for row in select(at, name, f"SELECT k, {columns} FROM t")}
+
+
+def all_hold(at: Site, names: str, columns: str, expected: Rows) -> None:
+    """Wait until these replicas hold these rows."""
+    wait_until(
+        lambda: all(held(at, name, columns) == expected for name in names),
+        lambda: f"{[held(at, name, columns) for name in names]} is not {expected}",
+    )
+
+
+def waits(at: Site) -> set[tuple[str, str, int]]:
+    """Replica, column and number of rows of all that waits, as `level` and `status` say."""
+    level, status = at.slackwater("level", "--wait", "1"), at.slackwater("status")
+    found = {(one["replica"], one["column"], one["rows"]) for one in level["waited"]}
+    shown = {(one["replica"], one["column"], one["rows"]) for one in status["waited"]}
+    return found if found == shown and not (found and level["level"]) else set()
+
+
+def wait_for_waits(at: Site, *expected: tuple[str, str, int]) -> None:
+    """Wait until that waits, and nothing else."""
+    wait_until(lambda: waits(at) == {*expected}, lambda: f"{waits(at)} is not {expected}")
+
+
+def is_level(at: Site) -> bool:
+    """Whether `level` says yes."""
+    return bool(at.slackwater("level", "--wait", "30")["level"])
+
+
+def test_columns_are_added_in_opposite_order(three: Site, spark: SparkSession) -> None:
+    """Nobody is restarted, no command is given, and no value is lost."""
+    with three.running(spark), agents(three, "abc"):
+        execute(three, "a", "INSERT INTO t VALUES ('old', '0')")
+        all_hold(three, "abc", "v", {"old": ("0",)})
+        for name in "ac":
+            execute(three, name, "ALTER TABLE t ADD COLUMN c TEXT")
+        execute(three, "b", "ALTER TABLE t ADD COLUMN d TEXT NOT NULL DEFAULT 'none'")
+        wait_for_waits(three, ("a", "d", 0), ("b", "c", 0), ("c", "d", 0))
+        execute(three, "a", "INSERT INTO t (k, v, c) VALUES ('of-a', '1', 'red')")
+        execute(three, "b", "INSERT INTO t (k, v, d) VALUES ('of-b', '1', 'large')")
+        wait_for_waits(three, ("a", "d", 1), ("b", "c", 1), ("c", "d", 1))
+        what = [one["what"] for one in three.slackwater("status")["problems"]]
+        assert "b waits for column c of table t: 1 row" in what
+
+        execute(three, "b", "ALTER TABLE t ADD COLUMN c TEXT")
+        for name in "ac":
+            execute(three, name, "ALTER TABLE t ADD COLUMN d TEXT NOT NULL DEFAULT 'none'")
+        everything: Rows = {
+            "old": ("0", None, "none"),
+            "of-a": ("1", "red", "none"),
+            "of-b": ("1", None, "large"),
+        }
+        all_hold(three, "abc", "v, c, d", everything)
+        execute(three, "b", "UPDATE t SET c = 'blue' WHERE k = 'old'")
+        all_hold(three, "abc", "v, c, d", {**everything, "old": ("0", "blue", "none")})
+
+        assert is_level(three)
+        assert three.slackwater("status")["problems"] == []
+
+
+@pytest.mark.more
+def test_a_column_is_gone_at_one_replica_and_written_at_the_others(
+    three: Site, spark: SparkSession
+) -> None:
+    """Rows with it wait where it is gone; what is written there keeps its values elsewhere."""
+    for name in "abc":
+        execute(three, name, "ALTER TABLE t ADD COLUMN c TEXT")
+        execute(three, name, "ALTER TABLE t ADD COLUMN d TEXT")
+    with three.running(spark), agents(three, "abc"):
+        execute(three, "a", "INSERT INTO t VALUES ('old', '0', 'red', 'x')")
+        all_hold(three, "abc", "v, c, d", {"old": ("0", "red", "x")})
+        execute(three, "b", "ALTER TABLE t RENAME COLUMN d TO gone")
+        wait_for_waits(three, ("b", "d", 0))
+        execute(three, "a", "INSERT INTO t VALUES ('new', '1', 'blue', 'y')")
+        execute(three, "b", "UPDATE t SET v = '2' WHERE k = 'old'")
+        wait_for_waits(three, ("b", "d", 1))
+        all_hold(three, "ac", "v, c, d", {"old": ("2", "red", "x"), "new": ("1", "blue", "y")})
