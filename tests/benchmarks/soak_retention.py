@@ -32,7 +32,7 @@ from checkpoints.tables import TableName
 from connectors.kafka.embedded.broker import Broker
 from tests.benchmarks.memory import resident
 from tests.benchmarks.soak_figures import SoakSample, growth, picture, write_line
-from tests.harness.hub_process import HubProcess, wait_until
+from tests.harness.hub_process import QUICK_JAVA, HubProcess, wait_until
 from tests.harness.site import Site, site
 from tests.harness.sqlite_agents import captures, create, database, rows
 
@@ -55,6 +55,9 @@ SETTINGS: Mapping[str, object] = {
     "RETENTION__MAX_AWAY_H": 10 / 60,
     "RETENTION__CONFLICTS_H": 3 / 60,
 }
+
+WHOLE_HEAP = "-Xms1g -XX:+AlwaysPreTouch"
+"""The JVM takes its whole heap at once: it gives none back, and fills it within hours anyway."""
 
 EXPECTED: Mapping[str, str] = {
     "rows.disk.bytes": "versions of `rows` are kept for hub.replay_window_h and a day",
@@ -211,6 +214,7 @@ def soak(folder: Path, seconds: float, seed: int, per_s: float) -> list[str]:
         broker = Broker.start(folder / "broker")
         ends.callback(broker.kill)
         at = ends.enter_context(site(folder / "site", broker.bootstrap_servers, "soak.", NAMES))
+        at.file.write_text(at.file.read_text().replace(QUICK_JAVA, f"{QUICK_JAVA} {WHOLE_HEAP}"))
         for name in NAMES:
             create(at, name)
         hub = ends.enter_context(at.hub())
