@@ -157,8 +157,9 @@ def item_text(item: Item | RangeItem) -> str:
 def _range_text(item: RangeItem) -> str:
     after = "" if item.after is None else f',"from":{item.after}'
     to = "" if item.to is None else f',"to":{item.to}'
+    hidden = f',"hidden":{item.hidden}' if item.hidden else ""
     table = json_text(item.table)
-    return f'{{"type":"{ItemType.RANGE}","table":{table}{after}{to},"count":{item.count}}}'
+    return f'{{"type":"{ItemType.RANGE}","table":{table}{after}{to},"count":{item.count}{hidden}}}'
 
 
 CHANGE_ITEM_SQL = """concat(
@@ -301,6 +302,7 @@ def _decode_item(item: object) -> Item | RangeItem:
             fields.image_or_none("from"),
             fields.image_or_none("to"),
             fields.number("count"),
+            0 if fields.get("hidden") is None else fields.number("hidden"),
         )
     op = fields.text("op")
     return Item(

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from streaming.core.delivery.consumer import ApplyBatch
-from streaming.core.model.change import Op
+from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.csn import Generator, time_of
 from streaming.core.model.errors import CsnError, StateError, WireError
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.truncation import ALL_KEYS
-from streaming.core.records.record import KEEP, Item, ItemType, Refused
+from streaming.core.records.record import KEEP, Item, ItemType, RangeItem, Refused
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,9 @@ NO_CSN = "0" * 20
 
 EXTRANEOUS = "stranger"
 """The cause of the delete of a row that the hub does not have; no record holds it."""
+
+HIDDEN = "hidden"
+"""The cause of the delete of a row that a range hides; no record holds it."""
 
 RowName = tuple[str, str]
 """The table and the key of a row."""
@@ -65,6 +68,24 @@ def last_of_rows(items: Sequence[Item], places: Iterable[int]) -> list[int]:
     """Those of these places that are the last one of their row in the batch."""
     last = {(item.table, item.key): place for place, item in enumerate(items)}
     return sorted(set(places) & set(last.values()))
+
+
+def cause_of_strangers(keys: RangeItem, count: int, *, is_captured: bool) -> str:
+    """Why so many rows go with a range: the hub does not have them, or it hides them.
+
+    The hub vouches for as many as it hides, and names none. If there are more, one of them is
+    nowhere else, and nobody knows which. `is_captured`: no write of the table stayed here that the
+    database knows of.
+    """
+    return HIDDEN if is_captured and count <= keys.hidden else EXTRANEOUS
+
+
+def strangers_deleted(keys: RangeItem, strangers: Iterable[str], cause: str) -> list[Item]:
+    """The deletes of the rows of these keys, which a range does not name."""
+    return [
+        Item(ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=cause)
+        for key in strangers
+    ]
 
 
 def lacking(items: Sequence[Item], refused: Mapping[int, Refused]) -> tuple[Refused, ...]:

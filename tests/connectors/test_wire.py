@@ -134,7 +134,7 @@ ITEMS = st.builds(
     st.none() | CSNS,
     st.none() | TEXTS,
 )
-RANGES = st.builds(RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS)
+RANGES = st.builds(RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS, NUMBERS)
 UPDATES = st.builds(
     Update,
     TEXTS,

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
+from connectors.sqlite.apply import saved_rows
 from tests.harness.agents_of_kinds import agents, create, execute, place, rows
 from tests.harness.site import Site, site
 
@@ -56,3 +57,4 @@ def test_a_replica_holds_exactly_the_rows_that_it_is_shown(two: Site, spark: Spa
         hub.waits_for(lambda: rows(two, "b") == hidden, "b has a copy by the new filter")
         hub.waits_for(lambda: two.slackwater("level")["level"], "all are level again")
         assert two.slackwater(*compared)["is_equal"]
+        assert saved_rows.listed(place(two, "b")) == [], "what is only hidden is no loss"

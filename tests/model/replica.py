@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from connectors.agent.applying import HIDDEN, cause_of_strangers, strangers_deleted
 from streaming.core.delivery.consumer import (
     ApplyBatch,
     BufferChunk,
@@ -196,9 +197,10 @@ class Replica:
     items of it the database does not take. `skew_s`: how far the clock of its writers is ahead,
     `dated_s`: that of its agent, by which its records are dated; `had_wrong_clock`: one was set.
     `saved`: the images that no record holds and that an item of the hub, or emptying the database,
-    has overwritten. `given_up`: those that its user overwrote himself, or that were lost with the
-    database. `longs`: all that were ever written, each with the transaction that it is of, if it is
-    of one. `wide`: the tables that are as WIDE is; of those in `lacking` it is not sent column s.
+    has overwritten, and the rows that nobody else has and a range deleted. `given_up`: those images
+    that its user overwrote himself, or that were lost with the database. `longs`: all that were
+    ever written, each with the transaction that it is of, if it is of one. `wide`: the tables that
+    are as WIDE is; of those in `lacking` it is not sent column s.
     `without`: the tables that lack column v, so that no row of another replica stands there;
     `is_altered`: there was one.
     """
@@ -732,7 +734,26 @@ class Replica:
         kept = {one.key for one in items[place : place + span.count] if isinstance(one, Item)}
         here = (row_of(name)[1] for name in self._rows_in(span) if self.rows[name].image)
         gone = [key for key in here if key not in kept]
-        return [Item(ItemType.REFRESH, span.table, key, Op.DELETE, None, None, 0) for key in gone]
+        cause = cause_of_strangers(span, len(gone), is_captured=True)
+        self._save_strangers([name_of(span.table, key) for key in gone], cause)
+        return strangers_deleted(span, gone, cause)
+
+    def _save_strangers(self, names: Sequence[str], cause: str) -> None:
+        """Save the rows that go with a range, unless the journal or the hub has them."""
+        for name in names:
+            there = self.rows[name]
+            if cause != HIDDEN and not self._is_journalled(name, there):
+                self.saved.add(there)
+
+    def _is_journalled(self, name: str, version: Version) -> bool:
+        """Return whether the last change of the row in the journal has left it so."""
+        changes = (
+            line.record
+            for line in reversed(self.journal)
+            if isinstance(line.record, Change) and line.record.op is not Op.TRUNCATE
+        )
+        last = next((one for one in changes if name_of(*one.row) == name), None)
+        return last is not None and last.after == version.image
 
     def _rows_in(self, span: RangeItem) -> list[str]:
         """The names of the rows that it has, or had, in a range."""

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from streaming.core.batch.batch_judge import UNKNOWN_ROW, BatchJudge
 from streaming.core.batch.left_out import is_left_out, kept_in
 from streaming.core.batch.sending import RangeRefresh
+from streaming.core.batch.vouching import is_vouched
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.tracking.ranges import KeyRange, key_order
@@ -26,7 +27,10 @@ def send_ranges(
     replica = judge.replicas[consumer]
     left = {key for key in uncarried if is_left_out(_as_stored(judge, key), replica, covers)}
     whole = (one for one in page.parts if one.kind.is_whole)
-    judge.entries.extend(_range(judge, one, consumer, left) for one in whole)
+    vouches = is_vouched(replica, covers)
+    judge.entries.extend(
+        _range(judge, one, consumer, left)._replace(is_vouched=vouches) for one in whole
+    )
 
 
 def _as_stored(judge: BatchJudge, key: RowKey) -> RowState:

@@ -128,12 +128,13 @@ def items_of(
             found = replace(found, op=Op.DELETE, after=None)
         return (_cut(found, columns),)
     table = entry.range.table
-    rows = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
-    if table in filters:
-        rows = [one for one in rows if filters[table].shown([one.row.image])[0]]
+    there = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
+    known = filters.get(table)
+    rows = [one for one in there if known is None or known.shown([one.row.image])[0]]
+    hidden = len(there) - len(rows) if entry.is_vouched else 0
     kept = [kept_item(table, key) for key in entry.kept]
     items = (_cut(item(one), columns) for one in rows)
-    return (RangeItem(*entry.range, len(rows) + len(kept)), *items, *kept)
+    return (RangeItem(*entry.range, len(rows) + len(kept), hidden), *items, *kept)
 
 
 def _cut(found: Item, columns: Columns) -> Item:

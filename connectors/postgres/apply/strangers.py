@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from connectors.agent.applying import EXTRANEOUS
+from connectors.agent.applying import cause_of_strangers, strangers_deleted
 from connectors.agent.images import null_faults
 from connectors.postgres.apply.rows import RowWriter
+from connectors.postgres.log import local_writes
 from connectors.postgres.sql import Session, name, texts
-from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.table import ColumnType
 from streaming.core.records.record import Item, ItemType, RangeItem
 from streaming.core.tracking.ranges import KeyRange, key_order
@@ -33,13 +33,13 @@ def items_of(
 
 def _deletes(
     session: Session, writer: RowWriter, keys: RangeItem, sent: Sequence[Item | RangeItem]
-) -> Iterator[Item]:
+) -> list[Item]:
     kept = {item.key for item in sent if isinstance(item, Item)}
-    for key in _keys_in(session, writer, KeyRange(keys.table, keys.after, keys.to)):
-        if key not in kept:
-            yield Item(
-                ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=EXTRANEOUS
-            )
+    there = _keys_in(session, writer, KeyRange(keys.table, keys.after, keys.to))
+    strangers = [key for key in there if key not in kept]
+    is_captured = not keys.hidden or keys.table not in local_writes.read(session)
+    cause = cause_of_strangers(keys, len(strangers), is_captured=is_captured)
+    return strangers_deleted(keys, strangers, cause)
 
 
 def _keys_in(session: Session, writer: RowWriter, keys: KeyRange) -> Iterator[str]:

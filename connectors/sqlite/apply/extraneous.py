@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import orjson
 
-from connectors.agent.applying import EXTRANEOUS
+from connectors.agent.applying import cause_of_strangers, strangers_deleted
 from connectors.agent.images import null_faults
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import RowWriter
+from connectors.sqlite.install.local_writes import local_writes
+from connectors.sqlite.journal import uncaptured
 from connectors.sqlite.schema.catalog import BINARY
 from connectors.sqlite.values.columns import image_sql
 from connectors.sqlite.values.image import wire_image
 from connectors.sqlite.values.text import UTF_8, encoding_of
-from streaming.core.model.change import NOBODY, Op
+from streaming.core.model.change import Op
 from streaming.core.model.table import ColumnType
 from streaming.core.records.record import Item, ItemType, RangeItem
 from streaming.core.tracking.ranges import KeyRange, key_order
@@ -56,13 +58,18 @@ def _deletes(
     writer: RowWriter,
     keys: RangeItem,
     sent: Sequence[Item | RangeItem],
-) -> Iterator[Item]:
+) -> list[Item]:
     kept = {item.key for item in sent if isinstance(item, Item)}
-    for key in _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to)):
-        if key not in kept:
-            yield Item(
-                ItemType.REFRESH, keys.table, key, Op.DELETE, None, None, NOBODY, cause=EXTRANEOUS
-            )
+    there = _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to))
+    strangers = [key for key in there if key not in kept]
+    is_captured = not (keys.hidden and _stays_here(connection, keys.table))
+    cause = cause_of_strangers(keys, len(strangers), is_captured=is_captured)
+    return strangers_deleted(keys, strangers, cause)
+
+
+def _stays_here(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether the table has writes that were not captured, as far as is known."""
+    return table in uncaptured.listed(connection) or table in local_writes(connection)
 
 
 def _split(

@@ -46,13 +46,15 @@ class RangeRefresh(NamedTuple):
     """All rows of a range of keys, as they are at this position in hub order, for one replica.
 
     `rows`: (key, row) in the order of keys, or empty where the hub reads them when it publishes.
-    `kept`: the keys of rows that are left to the replica (core/batch/left_out.py).
+    `kept`: the keys of rows that are left to the replica (core/batch/left_out.py). `is_vouched`:
+    the hub vouches for those that a filter hides (core/batch/vouching.py).
     """
 
     to: int
     range: KeyRange
     rows: tuple[tuple[str, RowState], ...] = ()
     kept: tuple[str, ...] = ()
+    is_vouched: bool = False
 
 
 LogEntry = Judged | Refresh | RangeRefresh

@@ -315,13 +315,15 @@ class RangeItem:
     """The `count` items behind it are all rows of the table with `after` < key <= `to`.
 
     None is an open end. Rows of the range that are not among them are deleted. One of the type
-    `kept` is neither written nor deleted.
+    `kept` is neither written nor deleted. `hidden`: so many more rows of the range the hub has,
+    which a filter keeps from the consumer; 0: none, or it does not vouch for what is deleted.
     """
 
     table: str
     after: str | None
     to: str | None
     count: int
+    hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from streaming.core.batch.inputs import covers_before, listed_in
 from streaming.core.batch.left_out import is_left_out, kept_in
+from streaming.core.batch.vouching import is_vouched
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
@@ -41,7 +42,11 @@ def read_ranges(
         left = _left_out(hub, intake, verdicts, page)
         read = hub.resyncs.range_rows(page, now, verdicts.tables.truncations)
         sent_by = intake.topology.subscriptions[page.agreement]
-        ranges = [_without(left, intake, keys, _shown(keys, rows, sent_by)) for keys, rows in read]
+        vouches = is_vouched(intake.replicas[consumer], covers_before(page, intake))
+        ranges = [
+            _shown(_without(left, intake, keys, rows), sent_by, vouches=vouches)
+            for keys, rows in read
+        ]
         found.append(PageRanges(page.agreement, consumer, ranges))
     return [one for one in found if one.ranges]
 
@@ -56,12 +61,14 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
     return {key for key in listed if is_left_out(rows.get(key, RowState()), replica, covers)}
 
 
-def _shown(keys: KeyRange, rows: pa.Table, sent_by: Subscription) -> pa.Table:
+def _shown(there: RangeRows, sent_by: Subscription, *, vouches: bool) -> RangeRows:
     """The rows of a range as the consumer is shown them; what else it has there is deleted."""
-    known = sent_by.rows.get(keys.table)
+    known, rows = sent_by.rows.get(there.keys.table), there.rows
     if known is not None:
         rows = rows.filter(pa.array(known.shown(rows["image"].to_pylist()), pa.bool_()))
-    return with_shown_columns(rows, keys.table, sent_by)
+    hidden = there.rows.num_rows - rows.num_rows if vouches else 0
+    cut = with_shown_columns(rows, there.keys.table, sent_by)
+    return there._replace(rows=cut, hidden=hidden)
 
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:

@@ -146,6 +146,38 @@ def test_rows_that_go_with_a_range_are_saved_unless_they_wait_to_be_published(
     assert [key for key, _ in listed(store)] == ['{"id":"1"}']
 
 
+@pytest.mark.parametrize(
+    ("hidden", "statement", "expected"),
+    [
+        pytest.param(2, None, [], id="the hub hides as many"),
+        pytest.param(1, None, ["1", "2"], id="one is nowhere else"),
+        pytest.param(
+            2,
+            "INSERT INTO slackwater.local_writes VALUES ('items', 1, 1)",
+            ["1", "2"],
+            id="writes of the table stay here",
+        ),
+    ],
+)
+def test_rows_that_the_hub_hides_are_not_saved(
+    attached: PostgresDatabase,
+    store: PostgresStore,
+    hidden: int,
+    statement: str | None,
+    expected: list[str],
+) -> None:
+    """They are no loss, and a true one would drown among them. None is named, so they count."""
+    attached.write("INSERT INTO items VALUES (1, 'a', 1), (2, 'b', 2)")
+    publish_all(store)
+    if statement is not None:
+        attached.write(statement)
+
+    apply(store, RangeItem("items", None, None, 0, hidden))
+
+    assert attached.rows() == []
+    assert sorted(key for key, _ in listed(store)) == [f'{{"id":"{id_}"}}' for id_ in expected]
+
+
 def test_saved_rows_are_written_to_a_file_and_forgotten(
     attached: PostgresDatabase, store: PostgresStore, tmp_path: Path
 ) -> None:

@@ -205,6 +205,60 @@ def test_rows_that_a_full_copy_deletes_are_saved(replica: Replica, store: Sqlite
     assert applied.saved == (SavedRow("items", '{"id":"1"}', NOT_AT_THE_HUB),)
 
 
+HIDDEN_ROWS = [(1, "behind", "1"), (2, "the triggers", "2")]
+
+
+@pytest.mark.parametrize(
+    ("hidden", "statement", "expected"),
+    [
+        pytest.param(2, None, [], id="the hub hides as many"),
+        pytest.param(3, None, [], id="and others that never were here"),
+        pytest.param(1, None, HIDDEN_ROWS, id="one is nowhere else"),
+        pytest.param(0, None, HIDDEN_ROWS, id="it does not vouch"),
+        pytest.param(
+            2,
+            "INSERT INTO _slackwater_uncaptured (\"table\", since) VALUES ('items', 1)",
+            HIDDEN_ROWS,
+            id="a trigger was missing",
+        ),
+        pytest.param(
+            2,
+            "UPDATE _slackwater_local_writes SET rows = 1 WHERE \"table\" = 'items'",
+            HIDDEN_ROWS,
+            id="writes of the table stay here",
+        ),
+    ],
+)
+def test_rows_that_the_hub_hides_are_not_saved(
+    replica: Replica, store: SqliteStore, hidden: int, statement: str | None, expected: list[Row]
+) -> None:
+    """They are no loss, and a true one would drown among them. None is named, so they count."""
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 1")
+    replica.client.executemany("INSERT INTO items VALUES (?, ?, ?)", HIDDEN_ROWS)
+    replica.client.execute("UPDATE _slackwater_origin SET applying = 0")
+    if statement is not None:
+        replica.client.execute(statement)
+
+    applied = apply(store, RangeItem("items", None, None, 1, hidden), item(3))
+
+    assert replica.rows() == [(3, "hub", None)]
+    assert saved_values(store) == expected
+    assert len(applied.saved) == len(expected)
+
+
+def test_a_row_that_is_not_carried_is_saved_though_the_hub_hides_as_many(
+    replica: Replica, store: SqliteStore
+) -> None:
+    """The list says that it is nowhere else."""
+    replica.client.execute("INSERT INTO items VALUES (1, 'a', 'cheap'), (2, 'b', '2')")
+    publish(store)
+
+    apply(store, RangeItem("items", None, None, 0, 2))
+
+    assert replica.rows() == []
+    assert saved_values(store) == [(1, "a", "cheap")]
+
+
 def test_many_rows_that_a_full_copy_deletes_take_one_look_at_the_journal(
     replica: Replica, store: SqliteStore
 ) -> None:

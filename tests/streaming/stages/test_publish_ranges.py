@@ -13,12 +13,14 @@ from connectors.wire import item_text
 from streaming.core.batch.sending import RangeRefresh, Refresh
 from streaming.core.model.row import RowState
 from streaming.core.model.ruv import NOTHING_KNOWN
+from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import json_text
 from streaming.core.records.record import Item, RangeItem
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import CoveredPosition
+from streaming.filters.row_predicate import RowPredicate
 from streaming.stages.log import CHANGE, LOG, RANGE, REFRESH, changelog
 from streaming.stages.publish import (
     ChunkLimits,
@@ -84,6 +86,25 @@ def test_columns_and_core_write_the_same_items(ranges: Ranges) -> None:
     expected = [item_text(one).encode() for one in of_core(ranges)]
 
     assert encoded(ranges).to_pylist() == expected
+
+
+NUMBERED = Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT32})
+
+
+@pytest.mark.parametrize("is_vouched", [True, False])
+def test_a_range_says_how_many_rows_it_hides(*, is_vouched: bool) -> None:
+    """Where the hub vouches for them; it names none of them."""
+    shown, other = (RowState(1, 3, csn(n), exists=True, image=f'{{"n":{n}}}') for n in (1, 2))
+    rows = (("1", shown), ("2", other), ("3", other))
+    entry = RangeRefresh(CONSUMER, KeyRange("t"), rows, ("4",), is_vouched)
+
+    head, *behind = items_of(entry, {"t": RowPredicate("n = 1", NUMBERED)})
+
+    assert head == RangeItem("t", None, None, 2, 2 if is_vouched else 0)
+    assert [one.key for one in behind if isinstance(one, Item)] == ["1", "4"]
+    sent = columns({"1": (1, 1, '{"n":1}')})
+    there = page_items([RangeRows(KeyRange("t"), sent, ("4",), 2 if is_vouched else 0)])
+    assert there.to_pylist()[0] == item_text(head).encode()
 
 
 REFRESHED = Refresh(CONSUMER, "t", '{"k":"k"}', RowState(1, 3, csn(5), exists=True, image="{}"), "")
