@@ -359,6 +359,8 @@ class Service:
         while self._process(self.planned):
             pass
         tend(self.hub, _now_ms())
+        self.hub.purging.finish()  # nothing is looked for while something is deleted
+        tend(self.hub, _now_ms())
         self.hub.upkeep.materialized(wait=True)
         if self.hub.purging.found_at_end(self.hub.state, self.hub.upkeep.rows_epoch):
             self._process(self.planned)

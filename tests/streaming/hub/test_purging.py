@@ -194,3 +194,17 @@ def test_a_hub_that_ends_notes_how_far_rows_has_come(hub: Started) -> None:
     assert not purging.found_at_end(STATE, 0)
     assert purging.found_at_end(replace(STATE, purge_epoch=4, purge_batch=5), 9)
     assert purging.planned(()) == Purge(4, 5, {}, {})
+
+
+def test_more_is_looked_for_once_the_last_purge_is_deleted(hub: Started) -> None:
+    """A hub that starts deletes first; one that ends at once must wait for that to find more."""
+    purging, work, _ = hub
+    purged = replace(STATE, purge_epoch=4, purge_batch=5)
+
+    follow(purging, purged, DAY_MS)
+    looked_first = len(work.finding)
+    work.deleting[0][1].set_result(True)
+    purging.finish()
+    follow(purging, purged, DAY_MS)
+
+    assert (looked_first, len(work.finding)) == (0, 1)
