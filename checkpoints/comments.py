@@ -91,6 +91,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "leaving": "of a commit: retired rids in the RUV -> the hub epoch that all must have",
         "left_epoch": "the last hub epoch at which a rid left the RUV; who lacks it is copied",
         "lacking": "of a commit: rid -> the columns that its database lacks, as table.column",
+        "tombstone_epoch": "the hub epoch up to which tombstones are purged; 0, or null: none is",
     },
     TableName.ROWS: {
         "author": "replica that wrote the row; 0: nobody",

@@ -1,14 +1,21 @@
 """Table `rows`, the full state: brought up to a hub epoch from the changelog by one MERGE."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from checkpoints.reading.truncates import last_truncates
+from checkpoints.root import open_delta
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.batch.sending import WHOLE
 from streaming.core.model.truncation import ALL_KEYS, Truncation
+from streaming.core.retention.hold import reflected_by_all
+from streaming.core.state.hub_state import HubState
+
+REFUSED_MAX = 1_000
+"""So many keys fit into a condition."""
 
 _MERGE = """
 MERGE INTO delta.`{rows}` AS t
@@ -70,6 +77,12 @@ WHERE `table` = {table} AND hub_epoch < {hub_epoch}
 """
 
 
+_DELETE = """
+DELETE FROM delta.`{rows}` WHERE image IS NULL AND hub_epoch <= {epoch}
+  AND NOT exists(realign, x -> x.hub_epoch > {reflected}) AND NOT ({kept})
+"""
+
+
 def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> None:
     """Merge the changelog of the hub epochs (after, to] into `rows`.
 
@@ -95,6 +108,38 @@ def materialize(spark: SparkSession, store: StateStore, after: int, to: int) -> 
     for table, (truncation, _) in truncates.items():
         named = truncation._asdict()
         spark.sql(_TRUNCATE.format(rows=rows, table=spark_literal(table), **named))
+
+
+def delete_tombstones(spark: SparkSession, store: StateStore, state: HubState) -> None:
+    """Delete the tombstones that the committed state has purged (docs/protocol.md, Purge).
+
+    What blocks a replica that has not reflected it stays, and what a replica refused; with very
+    many of such rows all do.
+    """
+    refused = {row for of in state.refusals.values() for row in of}
+    has_some = any(
+        nulls and oldest is not None and oldest <= state.tombstone_epoch
+        for nulls, oldest in _tombstone_statistics(store)
+    )
+    if not has_some or len(refused) > REFUSED_MAX:
+        return
+    rows, reflected = store.uri(TableName.ROWS), reflected_by_all(state)
+    kept = " OR ".join(
+        f"(`table` = {spark_literal(table)} AND `key` = {spark_literal(key)})"
+        for table, key in sorted(refused)
+    )
+    spark.sql(
+        _DELETE.format(
+            rows=rows, epoch=state.tombstone_epoch, reflected=reflected, kept=kept or "false"
+        )
+    )
+
+
+def _tombstone_statistics(store: StateStore) -> Iterator[tuple[int, int | None]]:
+    """Of each file the rows without an image, and the smallest hub epoch."""
+    files = pa.table(open_delta(store.root, TableName.ROWS).get_add_actions(flatten=True))
+    nulls, oldest = (files[name].to_pylist() for name in ("null_count.image", "min.hub_epoch"))
+    return zip(nulls, oldest, strict=True)
 
 
 def _gone(truncates: Mapping[str, tuple[Truncation, int]]) -> str:

@@ -415,6 +415,7 @@ EPOCHS = pa.schema(
         ("leaving", pa.map_(pa.int32(), pa.int64())),
         ("left_epoch", pa.int64()),
         ("lacking", pa.map_(pa.int32(), pa.list_(pa.string()))),
+        ("tombstone_epoch", pa.int64()),
     ]
 )
 

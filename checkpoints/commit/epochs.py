@@ -227,6 +227,7 @@ def commit_row(checkpoint: Checkpoint, hub: str) -> dict[str, object]:
         "leaving": sorted(state.leaving.items()),
         "left_epoch": state.left_epoch,
         "lacking": [(rid, sorted(names)) for rid, names in sorted(state.lacking.items())],
+        "tombstone_epoch": state.tombstone_epoch,
     }
 
 
@@ -258,6 +259,7 @@ def checkpoint_of(row: Mapping[str, Any]) -> Checkpoint:
         leaving=dict(row["leaving"] or ()),
         left_epoch=row["left_epoch"] or 0,
         lacking={rid: frozenset(names) for rid, names in row["lacking"] or ()},
+        tombstone_epoch=row["tombstone_epoch"] or 0,
     )
     return Checkpoint(
         state,

@@ -6,6 +6,7 @@ table objects stay at their version until it refreshes them.
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,14 @@ from checkpoints.maintenance.purge import PurgedState, delete_purged
 from checkpoints.query import file_sizes
 from checkpoints.reading.purgeable import PurgeRequest, purgeable
 from checkpoints.root import open_delta, remove_file
-from checkpoints.rows import materialize
+from checkpoints.rows import delete_tombstones, materialize
 from checkpoints.spark_errors import translated
 from checkpoints.spark_threads import POOL, SparkThreads
 from checkpoints.store import FILES, KEPT_HOURS, StateStore
 from checkpoints.tables import TableName
 from streaming.core.access.root import StateRoot
 from streaming.core.retention.purge import Purge
+from streaming.core.state.hub_state import HubState
 
 SMALL_BYTES = 5_000_000
 ROWS_BYTES = 64_000_000
@@ -37,6 +39,9 @@ SMALL_FILES_MAX = 100
 
 CHECKPOINT_EVERY_COMMITS = 20
 """A commit costs 0.15 ms for each one since the checkpoint that its table was opened at."""
+
+TOMBSTONES_EVERY_S = 60
+"""It reads all of `rows` to find the tombstones that are purged."""
 
 DEAD_KEPT_S = 600
 """How long a reader may go on with a version that it opened just before a compaction."""
@@ -81,6 +86,8 @@ class Maintenance:
         self._dead_files = DeadFiles(dead_kept_s)
         self._leases = LeaseWatch(store.root)
         self._vacuum_is_due = False
+        self._tombstones_purged = 0
+        self._tombstones_due_s = 0.0
 
     def materialize(self, after: int, to: int) -> "Future[None]":
         """Start to bring `rows` from one hub epoch up to another."""
@@ -115,15 +122,29 @@ class Maintenance:
 
     def _materialize(self, after: int, to: int) -> None:
         """Merge, and retry if another hub merged meanwhile; merging again changes nothing."""
+        self._until_committed(lambda: materialize(self._spark, self._store, after, to))
+
+    @staticmethod
+    def _until_committed(work: Callable[[], None]) -> None:
         while True:
             with suppress(CommitFailedError), translated():
-                return materialize(self._spark, self._store, after, to)
+                return work()
 
     def _purge(self, purged: PurgedState) -> bool:
         is_read = bool(self._leases.alive())
         if not is_read:
             delete_purged(StateStore(self._store.root), purged)
+            self._delete_tombstones(purged.state)
         return not is_read
+
+    def _delete_tombstones(self, state: HubState) -> None:
+        """Delete them if there are more to delete, and not too often."""
+        epoch, now_s = state.tombstone_epoch, time.monotonic()
+        if epoch <= self._tombstones_purged or now_s < self._tombstones_due_s:
+            return
+        self._until_committed(lambda: delete_tombstones(self._spark, self._store, state))
+        self._tombstones_purged = epoch
+        self._tombstones_due_s = now_s + TOMBSTONES_EVERY_S
 
     def _find_purge(self, asked: PurgeRequest) -> Purge | None:
         """No further than the oldest pin; nothing while a command reads the state."""

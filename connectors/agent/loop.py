@@ -54,6 +54,7 @@ from streaming.core.model.errors import HubError, StateError, WireError
 from streaming.core.records.local_writes import tables_text
 from streaming.core.records.record import (
     Abort,
+    Applied,
     Commit,
     Goodbye,
     Heartbeat,
@@ -155,6 +156,7 @@ class Agent:
     own_csn: str = ""  # the largest CSN of those, and of what the topic held before
     open_group: bool = False  # a transaction is in the topic without its commit
     session: str = ""
+    told: int = 0  # the hub epoch up to which the topic tells what was applied in the session
     heartbeat: Heartbeat = field(default_factory=lambda: Heartbeat(-1))  # what was last said
     heartbeat_at_s: float = 0.0
     heartbeat_s: float = HEARTBEAT_S  # between those that say the same
@@ -197,7 +199,7 @@ class Agent:
     def go_on(self, past: OwnTopic) -> None:
         """Go on in the session in which the run before ended, and abort what the database lacks."""
         position = self.store.position
-        self.session = position.session or ""
+        self.session, self.told = position.session or "", past.reached
         self.store.position = replace(position, answered=position.generation > 0)
         for prim_csn in past.open.keys() - past.unfinished():
             self._publish_record(Abort(prim_csn))
@@ -248,7 +250,7 @@ class Agent:
     ) -> None:
         """Publish a hello; `stranded`: how many records are published again right behind it."""
         hello = self.store.start_session(str(uuid.uuid4()), own, lost=lost, position=position)
-        self.session = self.store.position.session or ""
+        self.session, self.told = self.store.position.session or "", self.store.position.last
         hello = replace(hello, unpublished=self.store.backlog() + stranded or None)
         self._publish_record(hello)
         self.heartbeat = Heartbeat(hello.epoch, hello.unpublished)
@@ -405,6 +407,8 @@ class Agent:
         values = [wire.encode(entry.session or session, entry.record) for entry in entries]
         self.changes.publish(values)
         self.store.mark_published(entries[-1])
+        applied = (entry.record for entry in entries if isinstance(entry.record, Applied))
+        self.told = max([self.told, *(one.reached or 0 for one in applied)])
         self.counts.published += len(entries)
         self.uncarried.add_published(entries)
         groups = [entry.record for entry in entries if entry.transaction is not None]

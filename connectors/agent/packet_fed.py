@@ -52,7 +52,11 @@ def run_by_packets(
     has_published = store.position.session is not None
     file = packets.outbox_file(settings.replica)
     with closing(Outbox.open(file, settings.replica, has_published=has_published)) as outbox:
-        bay = Bay(folder, settings.rid, lambda: store.position, stop.wait, store.updates_offset - 1)
+        bay = Bay(
+            *(folder, settings.rid, lambda: store.position, stop.wait),
+            told=lambda: agent.told,
+            offset=store.updates_offset - 1,
+        )
         watch = ClockWatch(settings.rid, settings.skew_s)
         agent = Agent(settings.rid, store, outbox, bay, watch=watch, heartbeat_s=math.inf)
         run = PacketFedAgent(agent, outbox, bay, Sender(folder, settings.replica, settings.rid))

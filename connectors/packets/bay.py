@@ -38,6 +38,8 @@ class Stamp:
 class Bay:
     """The Receiver of a replica's agent; it removes what was applied, or never will be.
 
+    A packet that is applied stays until the outbox tells so: a database that is put back to a state
+    before it might not be known to lack it. `told`: the hub epoch up to which the outbox tells it.
     `offset`: what every record is said to stand at, as there is no topic. `wait`: called with
     seconds when nothing can be applied. `got`: what the hub had of the replica's records by the
     newest packet so far; `newest`: its generation and number.
@@ -47,6 +49,7 @@ class Bay:
     rid: int
     position: Callable[[], Position]
     wait: Callable[[float], object]
+    told: Callable[[], int]
     offset: int = -1
     headers: dict[Path, tuple[Stamp, UpdatesHeader | None]] = field(default_factory=dict)
     faulty: dict[Path, str] = field(default_factory=dict)
@@ -83,6 +86,8 @@ class Bay:
         position, waiting = self.position(), 0
         for packet in self.packets():
             match packet.at(position):
+                case Arrival.APPLIED if (packet.header.last_hub_epoch or 0) > self.told():
+                    pass
                 case Arrival.APPLIED | Arrival.OUTDATED as arrival:
                     self._remove(packet, arrival)
                 case Arrival.NEXT if self._take_up(packet, position.last):

@@ -123,6 +123,7 @@ def judge(
         dict(state.truncations),
         cache(lambda table: others(table, known[table])),
         standing=intake.standing,
+        tombstone_epoch=state.tombstone_epoch,
     )
     names = few["tx"].to_pylist()
     judged, refreshes = _judge_contended(batch_judge, places, arrived, names, intake.repairs)
@@ -238,7 +239,7 @@ def _contended(
     hidden = _may_be_hidden(grouped, eligible, intake.topology, window.edge)
     floored = _floored(eligible, rid, mre, intake) | _in_ranges(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
-    odd |= _may_be_adopted(grouped, eligible, window.edge)
+    odd |= _may_be_adopted(grouped, eligible, window.edge) | (mre < intake.state.tombstone_epoch)
     marked[code[shared | foreign | below | floored | odd | hidden]] = True
     if by_core is not None:
         marked |= by_core

@@ -257,6 +257,15 @@ def test_bulk_decides_as_core_does_with_filters(
 
 @histories(6)
 @given(STEPS, BOTH)
+def test_bulk_decides_as_core_does_without_tombstones(
+    steps: Steps, functions: tuple[str, str]
+) -> None:
+    """Who has not seen what is purged is not decided for in bulk."""
+    check_batches(batches(steps), topology_of(functions), forgets=True)
+
+
+@histories(6)
+@given(STEPS, BOTH)
 def test_bulk_decides_as_core_does_without_the_images(
     steps: Steps, functions: tuple[str, str]
 ) -> None:
@@ -335,8 +344,12 @@ def check_batches(
     apart: bool = False,
     window_rows: int = 1_000,
     pending_changes: int = 1_000_000,
+    forgets: bool = False,
 ) -> None:
-    """Run these batches through both; `apart`: the images are elsewhere."""
+    """Run these batches through both; `apart`: the images are elsewhere.
+
+    `forgets`: each batch finds the tombstones purged up to the last hub epoch, whoever lacks them.
+    """
     compared = comparable if pending_changes > FEW else without_evicted
     with TemporaryDirectory() as folder:
         hub = real_hub(Path(folder), topology, window_rows, pending_changes)
@@ -355,9 +368,16 @@ def check_batches(
             assert kept(hub, number) == sorted((q.rid, q.offset, q.reason) for q in quarantined)
             assert events_in(hub, number) == [event(*one) for one in model.intake.events]
             assert counts.items() <= hub.ledger.last.counts.items()
+            if forgets:
+                epoch = hub.state.hub_epoch
+                hub.state = replace(hub.state, tombstone_epoch=epoch)
+                model.state = replace(model.state, tombstone_epoch=epoch)
+                continue
             if FEW in (window_rows, pending_changes) and number % 3 == 2:
                 hub = restarted(hub)
                 model.state = model.state.waiting_anew()
+        if forgets:  # what is in no table
+            return
         again = restarted(hub)
         assert compared(again.state) == compared(hub.state.waiting_anew())
         edge = max(hub.window.edge, again.window.edge)

@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkpoints.commit.faults import FaultPoint
+from checkpoints.maintenance import background
+from checkpoints.query import select
 from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
@@ -16,7 +18,7 @@ from connectors.kafka.embedded.broker import Broker
 from streaming.core.model.errors import HubError
 from streaming.core.state.hub_state import HubState
 from streaming.hub.service import Service
-from tests.e2e.test_consumers_away import AWAY, are_equal, comes_to, resync_of, write
+from tests.e2e.test_consumers_away import AWAY, are_equal, comes_to, delete, resync_of, write
 from tests.harness.agents_of_kinds import agents, at_work, captures, create, rows
 from tests.harness.hub_process import TIMEOUT_S
 from tests.harness.site import RunningHub, Site, site, site_with_sessions
@@ -63,6 +65,12 @@ def is_purged(at: Site) -> bool:
     return oldest >= state.purge_batch > 0 and all(row["csn"] in spared for row in old)
 
 
+def tombstones(at: Site) -> int:
+    """How many `rows` holds."""
+    found = select(StateStore(at.state).table(TableName.ROWS), TableName.ROWS, columns=["image"])
+    return int(found["image"].null_count)
+
+
 def purges_up_to(at: Site, hub: RunningHub, hub_epoch: int) -> None:
     """Wait until the hub has purged so far, and nothing of that is there."""
     hub.waits_for(lambda: state_of(at).purge_epoch >= hub_epoch, f"purged up to {hub_epoch}")
@@ -95,6 +103,7 @@ def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Until then the purge waits for it; a hub that dies over a purge repeats it."""
+    monkeypatch.setattr(background, "TOMBSTONES_EVERY_S", 1)
     for name, value in SETTINGS.items():
         monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as three:
@@ -108,6 +117,7 @@ def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
             purges_up_to(three, hub, first - 1)
             kill(gone)
             write(three, "a", range(100), "second")
+            delete(three, "a", 0, 10)
             comes_to(three, hub, "c", AWAY)
             acked = state_of(three).agreements["c"].acked_covers
             write(three, "b", range(100, 300), "third")
@@ -115,11 +125,15 @@ def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
             assert state_of(three).purge_epoch <= acked
             purges_up_to(three, hub, acked + 1)
             assert state_of(three).agreements["c"].is_full
+            hub.waits_for(lambda: not tombstones(three), "the tombstones are purged")
         with three.running(spark) as hub:
+            write(three, "c", range(5, 15), "of c")  # some are deleted, some newer
             write(three, "c", range(400, 500), "of c")
             with agents(three, "abc"):
                 are_equal(three, hub, "abc")
                 assert resync_of(three, "c") == {}
+                assert f"{5:05}" not in rows(three, "c")
+                assert rows(three, "a")[f"{450:05}"] == "of c"
 
 
 @pytest.mark.more

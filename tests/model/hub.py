@@ -58,7 +58,7 @@ from streaming.core.records.record import (
     Stopped,
     Update,
 )
-from streaming.core.retention.hold import purge_limit
+from streaming.core.retention.hold import purge_limit, reflected_by_all
 from streaming.core.retention.purge import ListPlace, Purge, purge_of, purged_lists, spared
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.hub_state import HubState
@@ -835,6 +835,8 @@ class PureHub:
             )
         self.state = decision.state
         self.table.update(decision.rows)
+        if plan.purge is not None:
+            self._forget_tombstones()
         self.kept += decision.intake.quarantined
         self.kept_in += [self.state.batch] * len(decision.intake.quarantined)
         self.dropped |= {*plan.drops, *self._released(plan)}
@@ -849,6 +851,16 @@ class PureHub:
         stops = {r.rid: r.stop_offset for r in self.state.replicas.values()}
         self.taken.update({rid: at for rid, at in stops.items() if at is not None})
         self.plan = None
+
+    def _forget_tombstones(self) -> None:
+        """Purge them; see checkpoints/rows.py."""
+        epoch, reflected = self.state.tombstone_epoch, reflected_by_all(self.state)
+        refused = {row for of in self.state.refusals.values() for row in of}
+        for key, row in [*self.table.items()]:
+            is_old = not row.exists and row.hub_epoch <= epoch
+            blocks = any(one.hub_epoch > reflected for one in row.realign)
+            if is_old and not blocks and key not in refused:
+                del self.table[key]
 
     def _publish(self, before: HubState | None = None) -> None:
         """Send what the last committed batch decided; sent again it has the same ids."""

@@ -13,6 +13,7 @@ from tests.model.backend import Judgement
 from tests.model.hub import PureHub
 from tests.model.replica import ABSENT, Line, Replica, Version, Write, table_of
 from tests.model.world import World
+from tests.reference.columns import with_columns
 
 Known = tuple[str, str]
 """(csn, content): names one change, also where a CSN was given twice."""
@@ -208,7 +209,8 @@ def _meetings(world: World) -> list[Meeting]:
 
 def _of_hub(world: World) -> Iterator[Write]:
     """The hub's changes: whoever released what they were made of, or preferred it, wrote them."""
-    kept = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS})
+    released = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS})
+    kept = [_as_read(world, change) for change in released]
     for judged in world.hub.changelog():
         for change in (*kept, *world.preferred) if rid_of(judged.csn) == HUB_RID else ():
             own = Change(judged.csn, HUB_RID, 0, *change.row, change.op, change.after)
@@ -217,6 +219,12 @@ def _of_hub(world: World) -> Iterator[Write]:
                 yield Write(Line(own), frozenset(), frozenset())
     for change in world.hub.undone():
         yield Write(Line(change), frozenset(), frozenset())
+
+
+def _as_read(world: World, change: Change) -> Change:
+    """A change as the hub reads it: without the columns that its replica is not sent."""
+    shown = world.hub.topology.columns.get(change.rid, {}).get(change.table)
+    return change if shown is None else with_columns(change, shown)
 
 
 def check_right_clocks_are_believed(world: World) -> None:

@@ -74,9 +74,12 @@ class Post:
         self.got = max([self.got, *told])
         self.down.clear()
 
-    def next_packet(self, position: Position) -> Packet | None:
-        """The first packet that can be applied, those apart that never will be; None: all wait."""
-        done = (Arrival.APPLIED, Arrival.OUTDATED)
+    def next_packet(self, position: Position, *, is_told: bool) -> Packet | None:
+        """The first packet that can be applied, those apart that never will be; None: all wait.
+
+        What is applied stays until the outbox tells so; see connectors/packets/bay.py.
+        """
+        done = (Arrival.OUTDATED, *((Arrival.APPLIED,) if is_told else ()))
         self.bay = [packet for packet in self.bay if packet.at(position) not in done]
         ready = (packet for packet in self.bay if packet.at(position) is Arrival.NEXT)
         return min(ready, key=lambda one: one.header.last_hub_epoch or 0, default=None)

@@ -591,6 +591,11 @@ class Replica:
             if (change.csn, change.content) not in there:
                 self.epoch = max(self.epoch, change.epoch + 1)
 
+    @property
+    def has_told(self) -> bool:
+        """Return whether its topic tells all that it has applied."""
+        return not any(isinstance(line.record, Applied) for line in self.unpublished())
+
     def unpublished(self) -> list[Line]:
         """The lines that are not known to be in the topic, in journal order."""
         return [line for line in self.journal if not line.reached]

@@ -18,7 +18,9 @@ from tests.model.two_hubs import TwoHubs
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 STORIES = sorted(SCENARIOS.glob("*.txt"))
 STORIES_OF_TWO = sorted((SCENARIOS / "two_hubs").glob("*.txt"))
-STORIES_OF_DELAYED = sorted((SCENARIOS / "delayed").glob("*.txt"))
+STORIES_BY_CLOCK = sorted(
+    [*(SCENARIOS / "delayed").glob("*.txt"), *(SCENARIOS / "purged").glob("*.txt")]
+)
 """By the story's clock, which only the model has."""
 
 
@@ -39,9 +41,9 @@ def test_the_story_holds_on_the_model(story: Path) -> None:
     play(story.read_text(encoding="utf-8"), PureHub)
 
 
-@pytest.mark.parametrize("story", STORIES_OF_DELAYED, ids=lambda story: story.stem)
-def test_the_story_of_a_delayed_consumer_holds_on_the_model(story: Path) -> None:
-    """Each is a history that a hub which sends rows as they stand gets wrong."""
+@pytest.mark.parametrize("story", STORIES_BY_CLOCK, ids=lambda story: story.stem)
+def test_the_story_of_hours_and_days_holds_on_the_model(story: Path) -> None:
+    """Each is of a consumer that is delayed, or of what is purged."""
     play(story.read_text(encoding="utf-8"), PureHub)
 
 

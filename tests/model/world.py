@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from checkpoints.commit.faults import FaultPoint
+from connectors.packets.arrived import Arrival
 from streaming.core.conflict.winner import ConflictFacts, Image, Winner
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import HUB_RID, Change, Op
@@ -354,7 +355,7 @@ class World:
         """Apply packets that are there, as far as no lock and no new session stands in the way."""
         taken = 0
         while one.is_up and (at_most is None or taken < at_most):
-            packet = post.next_packet(one.position)
+            packet = post.next_packet(one.position, is_told=one.has_told)
             if packet is None:
                 break
             one.inbox = 0
@@ -364,7 +365,7 @@ class World:
             post.answered = not is_greeting
             if one.inbox < len(packet.records) and not is_greeting:
                 break  # a row is locked
-            if packet in post.bay:
+            if packet in post.bay and packet.at(one.position) is not Arrival.APPLIED:
                 post.bay.remove(packet)
             taken += 1
         return taken > 0

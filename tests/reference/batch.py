@@ -142,6 +142,7 @@ def decide(
         ranges=list(state.ranges),
         truncations=dict(state.truncations),
         standing=intake.standing,
+        tombstone_epoch=state.tombstone_epoch,
     )
     batch_judge.realign(intake.repairs)
     for transaction in in_order(intake.eligible, topology.order):

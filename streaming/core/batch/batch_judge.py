@@ -22,10 +22,18 @@ from streaming.core.conflict.judge import (
 from streaming.core.conflict.truncate import judged_truncate, met_by
 from streaming.core.conflict.winner import Resolution, winner
 from streaming.core.intake.refused_rows import NONE_REFUSED
-from streaming.core.model.change import Change, RowKey
+from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.refusal import Refusals
-from streaming.core.model.row import ALL_OFFSETS, Arrived, Floor, Realign, RowState, realigned
+from streaming.core.model.row import (
+    ALL_OFFSETS,
+    Arrived,
+    Floor,
+    Realign,
+    RowState,
+    realigned,
+    without_tombstone,
+)
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.records.arrival import Repair
@@ -48,6 +56,7 @@ class BatchJudge:
     for its rows that `rows` lacks, as `met_by` needs them; only tables that are truncated in the
     batch are asked for. `rescans`: (rid, table) of tables that a replica must get back as a whole.
     `standing`: CSN of the hub's change -> the rid of the replica that has the row so already.
+    `tombstone_epoch`: tombstones up to this hub epoch may be purged.
     """
 
     rows: Mapping[RowKey, RowState]
@@ -61,6 +70,7 @@ class BatchJudge:
     others: Callable[[str], Iterable[RowState]] = lambda _: ()
     rescans: set[tuple[int, str]] = field(default_factory=set)
     standing: Mapping[str, int] = field(default_factory=dict)
+    tombstone_epoch: int = 0
     changed: dict[RowKey, RowState] = field(default_factory=dict)
     entries: list[LogEntry] = field(default_factory=list)
     refreshed: dict[tuple[int, RowKey], Refresh] = field(default_factory=dict)
@@ -81,6 +91,7 @@ class BatchJudge:
         if known is not None:
             return known
         row = self.truncated(key, self.rows.get(key, UNKNOWN_ROW))
+        row = without_tombstone(row, self.tombstone_epoch)
         return self._in_ranges(key, row) if self.ranges else row
 
     def truncated(self, key: RowKey, row: RowState) -> RowState:
@@ -126,14 +137,20 @@ class BatchJudge:
         is_hidden = not self.topology.sees(change.rid, change.table)
         if change.rid not in self.were_elsewhere or change.op.is_of_table or is_hidden:
             return one
-        row, function, author = self.row(change.row), self._function(one), self.replicas[change.rid]
+        row, function, author = self._met(one), self._function(one), self.replicas[change.rid]
         return as_seen_elsewhere(one, row, function, author.floors, author.sessions)
 
     def _met(self, one: Arrived) -> RowState:
-        """The row that a change meets; of a truncate what stands for all rows of its table."""
+        """The row that a change meets; of a truncate what stands for all rows of its table.
+
+        What writes a row that is unknown has seen a row: it was deleted, and the tombstone of that
+        may be purged. An insert has not, and meets nothing.
+        """
         change = one.change
         if not change.op.is_of_table:
-            return self.row(change.row)
+            row = self.row(change.row)
+            is_purged = row.csn is None and change.op is not Op.INSERT
+            return row._replace(hub_epoch=self.tombstone_epoch) if is_purged else row
         return met_by(change.rid, self._of_table(change.table))
 
     def _of_table(self, table: str) -> list[RowState]:
@@ -204,6 +221,7 @@ class BatchJudge:
         same_only = cause is not None and self._cause(one, same_epoch=True) is None
         row, floors = self._met(one), self._floors(one.change.rid)
         judged = rejected_whole(one, row, self.hub_epoch, cause, floors, same_epoch_only=same_only)
+        judged = _without_purged(judged)
         self._enter(judged)
         if one.change.op.is_of_table:
             self._send_table(one.change.rid, one.change.table, rejects_transaction=True)
@@ -270,7 +288,7 @@ class BatchJudge:
     def _judge_one(self, one: Arrived) -> bool:
         """Judge a change of a row; whether it was in no conflict."""
         change = one.change
-        table, row = self.topology.tables[change.table], self.row(change.row)
+        table, row = self.topology.tables[change.table], self._met(one)
         floors = self._floors(change.rid)
         judged = judge(
             one,
@@ -282,6 +300,7 @@ class BatchJudge:
             self.topology.record_bytes,
             is_refused=self._is_refused(one),
         )
+        judged = _without_purged(judged)
         self._enter(judged)
         if judged.cause is not None:
             self._refresh_once(one, judged.after, CONFLICT)
@@ -404,3 +423,9 @@ class BatchJudge:
     def _floors(self, rid: int) -> tuple[Floor, ...]:
         author = self.replicas.get(rid)  # None: the hub itself, which loses no state
         return author.floors if author else ()
+
+
+def _without_purged(judged: Judged) -> Judged:
+    """The verdict, when the row stands as one that is unknown: the purge wrote no row."""
+    row = judged.after
+    return judged if row.csn else judged._replace(after=row._replace(hub_epoch=0))

@@ -30,7 +30,8 @@ def as_seen_elsewhere(
     change = arrived.change
     session = judging(sessions, change.epoch)
     ruv = session.seen_elsewhere(change.epoch) if session else None
-    if session is None or ruv is None or not (row.csn is None or ruv.covers(row.csn)):
+    has_seen = ruv is not None and (ruv.covers(row.csn) if row.csn else not row.hub_epoch)
+    if session is None or ruv is None or not has_seen:
         return arrived
     later = sessions[sessions.index(session) + 1 :]
     hellos_here = (one.hub_epoch for one in later if not one.is_elsewhere)

@@ -278,8 +278,12 @@ class Intake(TransactionIntake):
         return answer_to(self.state, ruv, dataset, received.rid, hello, published, agreement)
 
     def _applied_to(self, rid: int, hello: Hello) -> int:
-        """The hub epoch up to which the replica need not be sent anything again after a hello."""
-        goes_on = any(self.agreements[n].goes_on_with_resync for n in self.agreements_to(rid))
+        """The hub epoch up to which the replica need not be sent anything again after a hello.
+
+        A resync that went on goes on too when its agreement is stopped at a refused row.
+        """
+        resyncs = (self.agreements[name].resync for name in self.agreements_to(rid))
+        goes_on = any(one is not None and one.end is not None for one in resyncs)
         return max(hello.covers, hello.reached or 0) if goes_on else hello.covers
 
     def _floor(self, received: ReceivedRecord, own: str) -> None:

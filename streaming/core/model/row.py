@@ -67,6 +67,16 @@ class RowState(NamedTuple):
     realign: tuple[Realign, ...] = ()
 
 
+def without_tombstone(row: RowState, tombstone_epoch: int) -> RowState:
+    """Return the row where tombstones up to this hub epoch may be purged: such a one is unknown.
+
+    So it makes no difference whether it is gone already.
+    """
+    if row.exists or row.hub_epoch > tombstone_epoch:
+        return row
+    return RowState(realign=row.realign)
+
+
 def with_image(row: RowState, image: str | None) -> RowState:
     """Return the row with this image."""
     # `_replace` takes three times as long

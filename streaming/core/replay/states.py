@@ -24,6 +24,8 @@ def different_states(recorded: HubState, replayed: HubState) -> Iterator[Differe
         yield from _fields(f"agreement {name}", _known(agreement), _known(their))
     yield from _fact("hub", "leaving", recorded.leaving, replayed.leaving)
     yield from _fact("hub", "left epoch", recorded.left_epoch, replayed.left_epoch)
+    epochs = recorded.tombstone_epoch, replayed.tombstone_epoch
+    yield from _fact("hub", "tombstone epoch", *epochs)
     yield from _fact("hub", "ranges", recorded.ranges, replayed.ranges)
     yield from _fact("hub", "truncates", recorded.truncations, replayed.truncations)
 

@@ -1,6 +1,6 @@
 """Up to which hub epoch nothing of the changelog is needed any more: who holds the purge."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.state.agreement_state import AgreementState
@@ -23,6 +23,36 @@ def purge_limit(state: HubState, clock_ms: int, max_away_ms: int) -> int:
     )
     changes = (one.mre for one in state.open.changes.values())
     return min([*consumers, *changes], default=state.hub_epoch)
+
+
+def tombstone_limit(state: HubState, clock_ms: int, max_away_ms: int) -> int:
+    """The hub epoch up to which everybody who may still write has seen the deletes.
+
+    But for those that get a full copy anyway. A replica that is sent nothing has seen none; what
+    one that another hub serves has seen, only the CSN of a delete tells.
+    """
+    holding = {
+        one.consumer
+        for one in state.agreements.values()
+        if holds_purge(one, state.away_since, clock_ms, max_away_ms)
+    }
+    copied = {one.consumer for one in state.agreements.values()} - holding
+    return _reflected(state, copied)
+
+
+def reflected_by_all(state: HubState) -> int:
+    """The hub epoch up to which every replica that has ever written here has everything."""
+    return _reflected(state, ())
+
+
+def _reflected(state: HubState, without: Collection[int]) -> int:
+    """The smallest MRE of what may still come, but of these replicas."""
+    replicas = [
+        0 if one.is_elsewhere else one.mre
+        for rid, one in state.replicas.items()
+        if one.sessions and not one.is_stopped and rid not in without
+    ]
+    return min([*replicas, *(one.mre for one in state.open.changes.values())], default=0)
 
 
 def holds_purge(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from streaming.core.model.ruv import Element, Ruv, largest_of
 from streaming.core.retention.departure import departed
-from streaming.core.retention.hold import away_since, purge_limit
+from streaming.core.retention.hold import away_since, purge_limit, tombstone_limit
 from streaming.core.state.hub_state import HubState
 
 ListPlace = tuple[str, int]
@@ -94,6 +94,8 @@ def with_retention(
     after = replace(after, away_since=away_since(before, after.agreements, clock_ms))
     if purge is not None and purge.epoch <= purge_limit(after, clock_ms, max_away_ms):
         after = purged(after, purge)
+        limit = min(after.purge_epoch, tombstone_limit(after, clock_ms, max_away_ms))
+        after = replace(after, tombstone_epoch=max(after.tombstone_epoch, limit))
     after = departed(after, clock_ms, max_away_ms)
     if after.gone_epoch == before.gone_epoch:
         return after

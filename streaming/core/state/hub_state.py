@@ -32,7 +32,9 @@ class HubState:
     not sent yet because of when it sends; absent: nothing. `paused_tables`: agreement -> the tables
     of which an operator has it send nothing. `leaving`: rid that is retired for good and still in a
     RUV -> the hub epoch that all must have for it to leave. `left_epoch`: the largest such hub
-    epoch of a rid that has left. `lacking`: the columns that databases lack.
+    epoch of a rid that has left. `lacking`: the columns that databases lack. `tombstone_epoch`:
+    tombstones up to it may be purged, so each row that is not there is judged as one that nobody
+    deleted at that hub epoch.
     """
 
     generation: int
@@ -57,6 +59,7 @@ class HubState:
     leaving: Mapping[int, int] = field(default_factory=dict)
     left_epoch: int = 0
     lacking: Lacking = field(default_factory=dict)
+    tombstone_epoch: int = 0
 
     def ruv_of(self, dataset: str) -> Ruv:
         """The RUV of a data set."""

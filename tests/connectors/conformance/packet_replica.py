@@ -42,7 +42,7 @@ class PacketReplica:
         has_published = store.position.session is not None
         outbox = Outbox.open(self.file, "seven", has_published=has_published)
         self._outbox = outbox
-        bay = Bay(self.folder, RID, lambda: store.position, lambda _: None)
+        bay = Bay(self.folder, RID, lambda: store.position, lambda _: None, lambda: agent.told)
         watch = ClockWatch(RID)
         agent = Agent(
             RID, store, outbox, bay, lambda: CLOCK_S * 1000, watch=watch, heartbeat_s=math.inf

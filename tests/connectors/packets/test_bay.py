@@ -77,6 +77,7 @@ class Consumer:
 
     bay: Bay
     position: Position
+    told: int = 1_000
 
     def polls(self) -> list[bytes]:
         """What the bay gives at once."""
@@ -88,7 +89,7 @@ class Consumer:
 def consumer(tmp_path: Path) -> Consumer:
     """The consumer of an empty folder."""
     made: Consumer
-    bay = Bay(tmp_path, UPDATES.rid, lambda: made.position, lambda _: None)
+    bay = Bay(tmp_path, UPDATES.rid, lambda: made.position, lambda _: None, lambda: made.told)
     made = Consumer(bay, IN_S1)
     return made
 
@@ -115,6 +116,25 @@ def test_what_waits_is_given_behind_what_it_follows(
     consumer.position = replace(IN_S1, last=50)
     assert consumer.polls() == []
     assert packet_files(tmp_path) == []
+
+
+def test_a_packet_stays_until_the_outbox_tells_that_it_is_applied(
+    consumer: Consumer, tmp_path: Path
+) -> None:
+    """A database that is put back meanwhile gets it again, though nothing says that it lacks it."""
+    consumer.told = 43
+    path = arrives(tmp_path, UPDATES)
+    assert consumer.polls() == [b"record"]
+    consumer.position = replace(IN_S1, last=44)
+    assert consumer.polls() == []
+    assert path.exists()
+
+    consumer.position = IN_S1
+    consumer.bay.tried.clear()  # as in the agent that starts with the restored database
+    assert consumer.polls() == [b"record"]
+    consumer.position, consumer.told = replace(IN_S1, last=44), 44
+    assert consumer.polls() == []
+    assert not path.exists()
 
 
 def test_a_packet_that_does_not_move_the_position_is_given_once(

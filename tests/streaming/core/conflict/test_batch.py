@@ -12,7 +12,7 @@ from streaming.core.batch.sending import EpochMark, LogEntry, Refresh, SendingVi
 from streaming.core.conflict.judge import Cause, Judged, Verdict
 from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
-from streaming.core.model.change import RowKey
+from streaming.core.model.change import Op, RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
 from streaming.core.model.row import Arrived, Floor, Realign, RowState
 from streaming.core.model.table import DEFAULT_DATASET
@@ -78,6 +78,53 @@ def _described(entry: LogEntry) -> str:
         return f"{sign}{entry.arrived.content}"
     assert isinstance(entry, Refresh)
     return f"{entry.to}<{json.loads(entry.row.image)['v'] if entry.row.image else 'gone'}"
+
+
+# -- tombstones ------------------------------------------------------------------------------
+
+GONE = RowState(2, 4, csn(1, 2))
+"""A tombstone of replica 2."""
+
+
+@pytest.mark.parametrize("row", [GONE, None])
+@pytest.mark.parametrize(
+    ("op", "mre", "cause"),
+    [
+        (Op.UPDATE, 5, Cause.AUTHOR),
+        (Op.DELETE, 5, Cause.AUTHOR),
+        (Op.INSERT, 5, None),
+        (Op.UPDATE, 6, None),
+    ],
+)
+def test_a_tombstone_that_may_be_purged_is_nobodys(
+    row: RowState | None, op: Op, mre: int, cause: Cause | None
+) -> None:
+    """Whether it is there still makes no difference; only an insert has seen no row."""
+    batch_judge = BatchJudge({K: row} if row else {}, 9, RULES, REPLICAS, tombstone_epoch=6)
+    made = change(10, value=None if op is Op.DELETE else "v")._replace(op=op)
+
+    batch_judge.judge([Arrived(made, "10", "s", 1, 0, mre, mre)])
+
+    (found, *refreshes) = batch_judge.take_entries()
+    after = batch_judge.row(K)
+    assert isinstance(found, Judged)
+    assert found.cause is cause
+    assert bool(refreshes) == (cause is not None)
+    if cause is not None:
+        assert after == RowState(realign=(Realign(1, 9),))
+    else:
+        assert (after.author, after.hub_epoch) == (1, 9)
+
+
+def test_a_tombstone_that_is_newer_stays() -> None:
+    """It is judged by, whatever is purged."""
+    batch_judge = BatchJudge({K: GONE}, 9, RULES, REPLICAS, tombstone_epoch=3)
+
+    batch_judge.judge([arrived(10, mre=3)])
+
+    (found, *_) = batch_judge.take_entries()
+    assert isinstance(found, Judged)
+    assert (found.cause, found.before) == (Cause.AUTHOR, GONE)
 
 
 # -- hub epochs ------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Who holds a purge back, and who no longer does."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -7,17 +8,21 @@ import pytest
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.model.row import Arrived
 from streaming.core.model.ruv import NOTHING_KNOWN
-from streaming.core.model.statuses import FOR_GOOD, AgreementStatus, AwayReason
+from streaming.core.model.statuses import FOR_GOOD, AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.retention.hold import (
     away_since,
     holds_purge,
     needed_after,
     purge_limit,
+    reflected_by_all,
+    tombstone_limit,
 )
 from streaming.core.retention.purge import Purge, with_retention
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.open_transactions import OpenTransactions
+from streaming.core.state.reflection import Session
+from streaming.core.state.replica_state import ReplicaState
 from streaming.core.tracking.resync import CoveredPosition
 from tests.harness.builders import change, csn
 
@@ -78,6 +83,44 @@ def test_the_limit_is_the_smallest_that_somebody_needs() -> None:
     waiting = purge_limit(state_of(LIVE, behind, open=opened), 0, HOUR_MS)
 
     assert (alone, consumers, waiting) == (9, 5, 3)
+
+
+MRES = {1: 4, 2: 3}
+
+
+def with_replicas(state: HubState, mres: Mapping[int, int]) -> HubState:
+    """The state with replicas that have reflected so much."""
+    replicas = {
+        rid: ReplicaState(rid, sessions=(Session("s", 0, (0,), (mre,)),))
+        for rid, mre in mres.items()
+    }
+    return replace(state, replicas=replicas)
+
+
+def test_tombstones_stay_until_everybody_who_writes_has_seen_them() -> None:
+    """Whoever is away for too long does not count, nor who is stopped; who is sent nothing does."""
+    source = replace(LIVE, name="hub-to-a", consumer=1)
+    both, silent = state_of(source, LIVE), state_of(source, AWAY, away_since={"hub-to-b": 0})
+    opened = OpenTransactions(changes={csn(1): Arrived(change(1), "c", "s", 0, 0, 2, 2)})
+    stopped = replace(
+        ReplicaState(3, sessions=(Session("s", 0, (0,), (0,)),)), status=ReplicaStatus.RETIRED
+    )
+    retired = with_replicas(both, MRES)
+    retired.replicas[3] = stopped
+
+    limits = [
+        tombstone_limit(one, HOUR_MS, HOUR_MS)
+        for one in (
+            with_replicas(both, MRES),
+            with_replicas(silent, MRES),
+            with_replicas(state_of(source), MRES),
+            with_replicas(replace(both, open=opened), MRES),
+            retired,
+        )
+    ]
+
+    assert limits == [3, 4, 3, 2, 3]
+    assert reflected_by_all(with_replicas(silent, MRES)) == 3
 
 
 def test_a_resync_needs_what_its_consumer_had_at_its_beginning() -> None:
