@@ -126,10 +126,15 @@ class Config(BaseModel):
         from streaming.filters.row_predicate import RowPredicate  # noqa: PLC0415  # it takes a second
 
         tables, texts = self.table_map(), by_table(agreement.rows, self.tables_of(agreement))
-        try:
-            return {name: RowPredicate(text, tables[name]) for name, text in texts.items()}
-        except ConfigError as error:
-            raise ConfigError(f"rows: {error}") from None
+        found, wrong = dict[str, RowFilter](), list[str]()
+        for name, text in sorted(texts.items()):
+            try:
+                found[name] = RowPredicate(text, tables[name])
+            except ConfigError as error:
+                wrong.append(f"rows.{name}: {error}")
+        if wrong:
+            raise ConfigError("; ".join(wrong))
+        return found
 
     def column_filters(self, agreement: AgreementConfig) -> dict[str, ColumnFilter]:
         """Table -> which of its columns this agreement sends; ConfigError: it cannot be so."""

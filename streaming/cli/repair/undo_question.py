@@ -1,5 +1,6 @@
 """Which changes an undo is asked about: moments, replicas and applications by their names."""
 
+import time
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
@@ -8,7 +9,7 @@ import pyarrow.dataset as ds
 from checkpoints.commit.recorded import BatchMark, batch_marks, judged_in
 from checkpoints.reading.as_of import epoch_as_of
 from checkpoints.reading.lookup import ACCEPTED, between
-from checkpoints.reading.past import PastStore
+from checkpoints.reading.past import PastStore, oldest_epoch
 from checkpoints.tables import TableName
 from streaming.config.config import Config
 from streaming.core.model.change import Op
@@ -16,7 +17,7 @@ from streaming.core.model.command import UndoOrder
 from streaming.core.model.csn import named_csn
 from streaming.core.model.errors import ConfigError, QuestionError
 from streaming.core.model.table import Table
-from streaming.core.replay.span import parse_moment, span_of
+from streaming.core.replay.span import Moment, parse_moment, span_of
 from streaming.core.replay.undo import UndoPlan
 from streaming.facts.history.past_rows import key_named, past, table_named
 from streaming.facts.names import names_of
@@ -91,7 +92,7 @@ class _Resolving:
     def _to(self, first: int | None) -> int:
         """The hub epoch of `--to`, by default the one before the first change that is named."""
         if self.asked.to is not None:
-            return epoch_as_of(self.store, self.marks, parse_moment(self.asked.to))
+            return epoch_as_of(self.store, self.marks, _past_moment("--to", self.asked.to))
         if first is None:
             raise QuestionError(
                 "say which changes are to be undone: --to, --written-between or --transaction"
@@ -101,8 +102,9 @@ class _Resolving:
     def _written_between(self) -> tuple[int | None, int | None]:
         if self.asked.between is None:
             return None, None
-        begin, end = (parse_moment(text) for text in self.asked.between)
-        span = span_of(self.marks, begin, end, self._judged_in)
+        begin, end = (_past_moment("--written-between", text) for text in self.asked.between)
+        oldest = oldest_epoch(self.store, self.marks)
+        span = span_of(self.marks, begin, end, self._judged_in, oldest)
         return span.from_epoch, span.to_epoch
 
     def _judged_in(self, csn: str) -> int | None:
@@ -119,7 +121,17 @@ class _Resolving:
         found = self.store.read(TableName.CHANGELOG, where, columns).to_pylist() if csn else []
         if not found:
             raise QuestionError(f"the changelog has no change {text}: name one of the transaction")
-        return found[-1]["prim_csn"] or found[-1]["csn"], found[-1]["hub_epoch"]
+        primary = found[-1]["prim_csn"] or found[-1]["csn"]
+        is_of_it = (ds.field("csn") == primary) | (ds.field("prim_csn") == primary)
+        is_change = ds.field("kind") == "change"
+        read = self.store.read(TableName.CHANGELOG, is_change & is_of_it, ["table"])
+        written = pc.unique(read["table"]).to_pylist()
+        if self.table.name not in written:
+            raise QuestionError(
+                f"transaction {text} wrote {', '.join(sorted(written))}, and nothing of"
+                f" {self.table.name}"
+            )
+        return primary, found[-1]["hub_epoch"]
 
     def _author(self, to: int) -> tuple[int | None, str | None]:
         """The rid of a replica, or else an application that has written the table since."""
@@ -139,3 +151,11 @@ class _Resolving:
             f"{name!r} is neither a replica ({', '.join(rids)}) nor an application that wrote"
             f" {self.table.name} since hub epoch {to} ({listed})"
         )
+
+
+def _past_moment(option: str, text: str) -> Moment:
+    """The moment that an option names; QuestionError if it is no moment, or is still to come."""
+    moment = parse_moment(text)
+    if moment.time_ms is not None and moment.time_ms > time.time_ns() // 1_000_000:
+        raise QuestionError(f"{option}: {text} is still to come: name a moment of the past")
+    return moment

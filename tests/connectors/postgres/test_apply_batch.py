@@ -239,7 +239,7 @@ HARD = Table(
         *(('"u":1', "unique"), ('"n":null', "check"), ('"c":10', "check"), ('"v":"abcd"', "size")),
         *(('"s":40000', "type"), ('"j":"{"', "type"), ('"k":"a\\u0000"', "type")),
         *(('"p":"1.005"', "type"), ('"p":"12345"', "type"), ('"r":"[1,3)"', "other")),
-        *(('"u":"1"', "type"), ('"zz":1', "type")),
+        *(('"u":"1"', "type"), ('"zz":1', "column")),
     ],
 )
 def test_each_refusal_has_its_code(

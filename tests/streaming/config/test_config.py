@@ -475,7 +475,12 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         (
             'tables = ["u"]',
             'tables = ["u"]\nrows."u*" = "nothing = 1"',
-            "agreements[1].rows: 'nothing' is no column of table u: use one of",
+            "agreements[1].rows.u: 'nothing' is no column of table u: use one of",
+        ),
+        (
+            'tables = ["u"]',
+            'tables = ["t", "u"]\nrows.t = "k ="\nrows.u = "nothing = 1"',
+            "; rows.u: 'nothing' is no column of table u: use one of",
         ),
         ('tables = ["u"]', 'tables = ["u"]\nrows = "x"', "agreements[1].rows"),
         (

@@ -240,6 +240,7 @@ def test_tables_with_other_functions_are_undone_too(begun: LiveStory) -> None:
 
 WRONG = [
     (("--to", "99"), "the last one is"),
+    (("--to", "2999-01-01T00:00:00Z"), "is still to come"),
     (("--to", "1", "--where", "v ="), "is no condition in SQL"),
     (("--to", "1", "--where", "x = 1"), "'x' is no column of table t"),
     (("--to", "1", "--where", "now() > 'x'"), "is no column of table t"),
@@ -253,6 +254,7 @@ WRONG = [
 
 def test_what_cannot_be_asked_is_said(begun: LiveStory) -> None:
     """Exit 2, and nothing is ordered."""
-    for arguments, why in WRONG:
+    elsewhere = ("--transaction", begun.history.csn_of("w4"))
+    for arguments, why in [*WRONG, (elsewhere, "wrote u, and nothing of t")]:
         answer = begun.undo(*arguments)
         assert (answer.code, why in answer.err) == (2, True), answer.err
