@@ -125,7 +125,7 @@ def test_a_file_that_is_replaced_while_its_agent_runs_ends_it(
 def test_a_schema_that_is_changed_while_the_agent_runs_is_seen(
     replica: Replica, hub: Hub, agents: Agents
 ) -> None:
-    """A new column is warned of; a configured one that is gone ends the agent with the reason."""
+    """A new column is warned of, and a configured one that is gone: the agent goes on."""
     agent = agents.start()
     hub.session()
 
@@ -133,5 +133,5 @@ def test_a_schema_that_is_changed_while_the_agent_runs_is_seen(
     until(lambda: "column note is not configured: its values stay" in agent.log())
     replica.client.execute("ALTER TABLE items RENAME COLUMN price TO cost")
 
-    assert agent.process.wait(TIMEOUT_S) == 1
-    assert "agent: table items: column price is not in the database: add it" in agent.log()
+    until(lambda: "column price is configured, and the table has none: add it" in agent.log())
+    assert agent.process.poll() is None

@@ -97,7 +97,7 @@ def test_names_swap_between_rows_within_a_batch(replica: Replica, store: SqliteS
         (item(2, '{"id":"2","name":"raised"}'), "other"),
         (item(2, '{"id":"2","name":5}'), "type"),
         (item(2, '{"id":"2","name":"\\ud800"}'), "type"),
-        (item(2, '{"id":"2","other":5}'), "type"),
+        (item(2, '{"id":"2","other":5}'), "column"),
         (item(2, '{"id":2}'), "type"),
         (item(2, image(2), table="nowhere"), "other"),
     ],
