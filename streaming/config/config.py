@@ -117,6 +117,7 @@ class Config(BaseModel):
             agreement.times,
             agreement.bytes_per_s,
             self.column_filters(agreement),
+            priority=agreement.priority,
         )
 
     def row_filters(self, agreement: AgreementConfig) -> dict[str, RowFilter]:

@@ -31,6 +31,7 @@ _HUB_EPOCH = {
     "agreements[]": (
         *("name", "consumer", "tables", "rows", "columns", "masks"),
         *("packets", "packet_every_s", "delay_s", "hours", "bytes_per_s"),
+        "priority",
     ),
     "functions": ("modules",),
     "limits": (

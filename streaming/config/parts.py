@@ -107,7 +107,7 @@ def _not_limited(index: int, agreement: Entry) -> Iterator[str]:
     """What does not go with a limit of when it sends."""
     place = f"agreements[{index}]"
     if agreement.get("packets") is not None:
-        for field in ("delay_s", "hours", "bytes_per_s"):
+        for field in ("delay_s", "hours", "bytes_per_s", "priority"):
             if agreement.get(field):
                 yield (
                     f"{place}.{field}: packets are exported every packet_every_s seconds, or on"

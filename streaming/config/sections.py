@@ -382,6 +382,9 @@ class AgreementConfig(_Section):
     bytes_per_s: NonNegative = 0
     """How many bytes are sent a second, on average; 0: any number. A page goes as a whole, and then
     nothing for as long as it takes at that rate."""
+    priority: NonNegative = 0
+    """Where a batch sends something to several agreements, one of a higher priority is sent it
+    first (docs/sending.md)."""
     compare: CompareConfig | None = None
     """The comparison of its consumer with the hub; none without it."""
 

@@ -161,3 +161,22 @@ def test_kill_at_quarantine_only_batches(one: Site, spark: SparkSession) -> None
     assert [(row["batch"], row["offset"]) for row in kept] == list(enumerate(received, 1))
     assert verdict.last_commit(one)["hub_epoch"] == 0
     verdict.check_commits(one)
+
+
+def test_the_agreement_of_the_highest_priority_is_sent_to_first(
+    three: Site, spark: SparkSession
+) -> None:
+    """A hub that dies behind the first agreement has handed over nothing to the others."""
+    text = three.file.read_text()
+    assert text.rindex('consumer = "c"') > text.rindex("[[")
+    three.file.write_text(f"{text}priority = 5\n")
+    for replica in three.replicas.values():
+        replica.hello()
+    three.run_available(spark)
+    three.replicas["a"].write("k", "v")
+    before = {name: len(three.updates(name)) for name in "abc"}
+
+    three.dies(spark, FaultPoint.BETWEEN_AGREEMENTS, 1)
+
+    sent = [name for name, count in before.items() if len(three.updates(name)) > count]
+    assert sent == ["c"]

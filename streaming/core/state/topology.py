@@ -1,6 +1,6 @@
 """The part of the configuration that the pure core uses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -40,6 +40,7 @@ class Subscription:
     `columns`: table -> which of its columns are sent; of a table that is absent all of them.
     `configured`: the same of tables of which columns are not configured any more, whose values
     stand in rows all the same.
+    `priority`: one that is higher is sent first in a batch.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Subscription:
     bytes_per_s: int = 0
     columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
     configured: Mapping[str, ColumnFilter] = field(default_factory=dict)
+    priority: int = 0
 
     @property
     def is_by_packets(self) -> bool:
@@ -132,6 +134,10 @@ class Topology:
         if not pausing:
             return self
         return replace(self, subscriptions={**self.subscriptions, **pausing})
+
+    def in_priority(self, agreements: Iterable[str]) -> list[str]:
+        """The names of these agreements as a batch sends to them: the highest priority first."""
+        return sorted(agreements, key=lambda name: -self.subscriptions[name].priority)
 
     def times(self, agreement: str) -> SendingTimes:
         """When this agreement sends what is committed."""

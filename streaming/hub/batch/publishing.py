@@ -69,8 +69,9 @@ def publish(hub: Hub, state: HubState, fresh: DecidedBatch | None = None) -> Non
 def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset[str]:
     """Send to each agreement the range that the state names, or why it was stopped.
 
-    Returns the agreements whose topics or folders refused it. Sent again it has the same ids. What
-    goes out by packets is written last: the note of a packet is in the topic before anybody has it.
+    Returns the agreements whose topics or folders refused it. Sent again it has the same ids. One
+    of a higher priority is sent to first. What goes out by packets is written last: the note of a
+    packet is in the topic before anybody has it.
 
     `fresh`: the decision of the state's own batch, when it is in memory.
     """
@@ -78,7 +79,8 @@ def _publish(hub: Hub, state: HubState, fresh: DecidedBatch | None) -> frozenset
     for answer in stop_answers(hub.state if fresh is not None else None, state):
         if answer.agreement not in fed:
             hub.outlets.send(answer.agreement, answer.id, encode_stopped(answer))
-    for name in (name for name in state.to_send if name not in fed):
+    to_topics = [name for name in state.to_send if name not in fed]
+    for name in hub.settings.topology.in_priority(to_topics):
         outgoing = _outgoing(hub, state, name, fresh)
         chunks = [*chunks_of(outgoing, hub.settings, state, name)]
         limit = hub.settings.topology.subscriptions[name].bytes_per_s

@@ -146,6 +146,7 @@ CASES = [
                 "packet_every_s": 10,
                 "delay_s": 0,
                 "bytes_per_s": 0,
+                "priority": 0,
             },
             *(None, HoldsFrom.HUB_EPOCH, "retired: b is sent nothing more by it"),
         ),
