@@ -116,6 +116,22 @@ def check_nothing_lost(world: World) -> None:
             assert lists == 1, f"{change} is in {lists} of changelog and quarantine"
 
 
+def check_what_is_hidden_is_known(world: World) -> None:
+    """What a range deletes unsaved, because the hub hides it, is in a record that the hub has.
+
+    But for what is not in a topic yet.
+    """
+    known = {one.csn for one in world.hub.changelog()} | set(world.hub.ended())
+    known |= {one.csn for one in _quarantined_changes(world, frozenset(Reason))}
+    writes = [write for one in world.replicas.values() for write in one.writes]
+    known |= {write.change.csn for write in writes if not write.line.reached}
+    for name, replica in world.replicas.items():
+        for version in replica.hidden_away:
+            csn = version.csn
+            is_known = csn is None or rid_of(csn) == HUB_RID or csn in known
+            assert is_known, f"{version} of {name} was deleted as hidden, and nobody has it"
+
+
 def check_losers_are_recorded(world: World) -> None:
     """Every rejected change is in the conflicts, once; so is every version overwritten unseen."""
     recorded = [(one.loser, one.winner) for one in world.hub.conflicts()]
@@ -378,6 +394,7 @@ ALWAYS = (
 AT_REST = (
     check_level,
     check_nothing_lost,
+    check_what_is_hidden_is_known,
     check_accepted_saw_what_they_overwrote,
     check_truncates_saw_every_row,
     check_transactions_go_whole,

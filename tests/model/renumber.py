@@ -53,6 +53,7 @@ class _Renumbered:
         one.seen = {key: self.versions(held) for key, held in one.seen.items()}
         one.truncates = {table: self.versions(left) for table, left in one.truncates.items()}
         one.saved, one.given_up = {*self.versions(one.saved)}, {*self.versions(one.given_up)}
+        one.hidden_away = {*self.versions(one.hidden_away)}
         one.longs = [(prim and self.csn(prim), self.version(held)) for prim, held in one.longs]
         one.done |= {self.csn(primary) for primary in one.done}
         one.open = {label: self.transaction(inside) for label, inside in one.open.items()}

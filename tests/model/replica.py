@@ -197,10 +197,11 @@ class Replica:
     items of it the database does not take. `skew_s`: how far the clock of its writers is ahead,
     `dated_s`: that of its agent, by which its records are dated; `had_wrong_clock`: one was set.
     `saved`: the images that no record holds and that an item of the hub, or emptying the database,
-    has overwritten, and the rows that nobody else has and a range deleted. `given_up`: those images
-    that its user overwrote himself, or that were lost with the database. `longs`: all that were
-    ever written, each with the transaction that it is of, if it is of one. `wide`: the tables that
-    are as WIDE is; of those in `lacking` it is not sent column s.
+    has overwritten, and the rows that nobody else has and a range deleted; `hidden_away`: those
+    that one deleted and the hub vouched for. `given_up`: those images that its user overwrote
+    himself, or that were lost with the database. `longs`: all that were ever written, each with the
+    transaction that it is of, if it is of one. `wide`: the tables that are as WIDE is; of those in
+    `lacking` it is not sent column s.
     `without`: the tables that lack column v, so that no row of another replica stands there;
     `is_altered`: there was one.
     """
@@ -215,6 +216,7 @@ class Replica:
     is_unique: bool = False
     will_refuse: dict[str, int] = field(default_factory=dict)
     saved: set[Version] = field(default_factory=set)
+    hidden_away: set[Version] = field(default_factory=set)
     given_up: set[Version] = field(default_factory=set)
     longs: list[tuple[str | None, Version]] = field(default_factory=list)
     rows: dict[str, Version] = field(default_factory=dict)
@@ -747,7 +749,9 @@ class Replica:
         """Save the rows that go with a range, unless the journal or the hub has them."""
         for name in names:
             there = self.rows[name]
-            if cause != HIDDEN and not self._is_journalled(name, there):
+            if cause == HIDDEN:
+                self.hidden_away.add(there)
+            elif not self._is_journalled(name, there):
                 self.saved.add(there)
 
     def _is_journalled(self, name: str, version: Version) -> bool:
