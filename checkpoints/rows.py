@@ -1,6 +1,6 @@
 """Table `rows`, the full state: brought up to a hub epoch from the changelog by one MERGE."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -117,11 +117,7 @@ def delete_tombstones(spark: SparkSession, store: StateStore, state: HubState) -
     many of such rows all do.
     """
     refused = {row for of in state.refusals.values() for row in of}
-    has_some = any(
-        nulls and oldest is not None and oldest <= state.tombstone_epoch
-        for nulls, oldest in _tombstone_statistics(store)
-    )
-    if not has_some or len(refused) > REFUSED_MAX:
+    if len(refused) > REFUSED_MAX or not _has_tombstones(store, state.tombstone_epoch):
         return
     rows, reflected = store.uri(TableName.ROWS), reflected_by_all(state)
     kept = " OR ".join(
@@ -135,11 +131,14 @@ def delete_tombstones(spark: SparkSession, store: StateStore, state: HubState) -
     )
 
 
-def _tombstone_statistics(store: StateStore) -> Iterator[tuple[int, int | None]]:
-    """Of each file the rows without an image, and the smallest hub epoch."""
+def _has_tombstones(store: StateStore, up_to: int) -> bool:
+    """Return whether a file may hold some of this hub epoch or before, by its statistics."""
     files = pa.table(open_delta(store.root, TableName.ROWS).get_add_actions(flatten=True))
     nulls, oldest = (files[name].to_pylist() for name in ("null_count.image", "min.hub_epoch"))
-    return zip(nulls, oldest, strict=True)
+    return any(
+        count and epoch is not None and epoch <= up_to
+        for count, epoch in zip(nulls, oldest, strict=True)
+    )
 
 
 def _gone(truncates: Mapping[str, tuple[Truncation, int]]) -> str:
