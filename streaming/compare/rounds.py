@@ -13,16 +13,14 @@ from streaming.compare.lag import lag_of, silence_of
 from streaming.compare.run import Pace, Waiting, compared_tables
 from streaming.compare.sides import (
     HUB,
-    lacking_columns,
+    in_common,
     opened_side,
     side_named,
     tables_between,
-    without_columns,
 )
 from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
 from streaming.config.sections import AgreementConfig
-from streaming.config.sent_columns import as_sent
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
@@ -157,18 +155,16 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
     of_hub, wanted = side_named(config, HUB, {}), config.tables_of(one.agreement)
     known = tables_between(config, of_hub, side)
     tables = [known[table] for table in known if table in wanted]
-    lacking = lacking_columns(config, side)
-    of_hub, side = (without_columns(each, tables, lacking) for each in (of_hub, side))
-    tables = [as_sent(table, side.columns.get(table.name)) for table in tables]
+    pair = in_common(config, of_hub, side, tables)
     lag_s, silent_s = partial(lag_of, config, [name]), partial(silence_of, config)
     waiting = Waiting(options.settle_s, time.sleep, time.monotonic, lag_s, silent_s)
     told = told_writes(open_state(root)).get(_rid_of(config, name), {})
     pace, began_s = Pace(one.rows_per_s, time.sleep, time.monotonic), time.monotonic()
     with (
-        opened_side(config, of_hub, one.load, side) as hub,
-        opened_side(config, side, one.load, of_hub) as replica,
+        opened_side(config, pair.first, one.load, pair.second) as hub,
+        opened_side(config, pair.second, one.load, pair.first) as replica,
     ):
-        found = compared_tables(tables, hub, replica, waiting, parts=pace.parts)
+        found = compared_tables(pair.tables, hub, replica, waiting, parts=pace.parts)
     result = ComparedRound(
         one.agreement.name,
         rows=sum(max(each.rows) for each in found),

@@ -95,10 +95,40 @@ def tables_between(config: Config, one: ComparedSide, other: ComparedSide) -> di
     return {name: as_sent(table, columns.get(name)) for name, table in config.table_map().items()}
 
 
-def lacking_columns(config: Config, *sides: ComparedSide) -> dict[str, frozenset[str]]:
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two sides with the tables that are compared, in the columns that both databases have.
+
+    `lacking`: table -> the columns that are not compared, because a database lacks them.
+    """
+
+    first: ComparedSide
+    second: ComparedSide
+    tables: tuple[Table, ...]
+    lacking: Mapping[str, frozenset[str]]
+
+    @property
+    def lacking_names(self) -> tuple[str, ...]:
+        """Those columns, each as table.column."""
+        found = [(table.name, self.lacking.get(table.name, ())) for table in self.tables]
+        return tuple(f"{name}.{column}" for name, columns in found for column in sorted(columns))
+
+
+def in_common(
+    config: Config, first: ComparedSide, second: ComparedSide, tables: Iterable[Table]
+) -> ComparedPair:
+    """Both sides without the columns that the database of one of them lacks; see `_lacking`."""
+    wanted = tuple(tables)
+    lacking = _lacking(config, first, second)
+    first, second = (_without(side, wanted, lacking) for side in (first, second))
+    sent = tuple(as_sent(table, first.columns.get(table.name)) for table in wanted)
+    return ComparedPair(first, second, sent, lacking)
+
+
+def _lacking(config: Config, *sides: ComparedSide) -> dict[str, frozenset[str]]:
     """Table -> the columns that the database of a side lacks, as its agent said last.
 
-    They are not compared. Without a state nobody knows of any.
+    Without a state nobody knows of any.
     """
     try:
         commit = open_state(config.hub.state).commit
@@ -118,10 +148,9 @@ def lacking_columns(config: Config, *sides: ComparedSide) -> dict[str, frozenset
     return {name: columns for name, columns in found.items() if columns}
 
 
-def without_columns(
+def _without(
     side: ComparedSide, tables: Iterable[Table], lacking: Mapping[str, frozenset[str]]
 ) -> ComparedSide:
-    """The side that shows none of these columns of the tables; see `lacking_columns`."""
     cut = {
         table.name: replace(
             side.columns.get(table.name, ColumnFilter(frozenset())),

@@ -13,6 +13,7 @@ from checkpoints.commit.epochs import Checkpoint, Plan, commit_row, plan_row
 from checkpoints.commit.protocol import KEY
 from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from streaming.core.model.refusal import Lacking
 from streaming.core.model.ruv import NOTHING_KNOWN, Ruv
 from streaming.core.model.statuses import AgreementStatus, ReplicaStatus
 from streaming.core.model.table import DEFAULT_DATASET
@@ -112,6 +113,7 @@ class WrittenState:
         numbers: Mapping[int, int] | None = None,
         held_back: Mapping[str, HeldBack] | None = None,
         paused_tables: Mapping[str, frozenset[str]] | None = None,
+        lacking: Lacking | None = None,
         **changed: object,
     ) -> None:
         """Write plan and commit of a batch.
@@ -132,6 +134,7 @@ class WrittenState:
             numbers=numbers or {},
             held_back=held_back or {},
             paused_tables=paused_tables or {},
+            lacking=lacking or {},
         )
         checkpoint = Checkpoint(state, {"slackwater.changes.a": 7}, {}, 1, at_ms=START_S * 1000)
         checkpoint = replace(checkpoint, **changed)  # type: ignore[arg-type]

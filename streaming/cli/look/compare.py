@@ -31,14 +31,12 @@ from streaming.compare.sides import (
     ComparedSide,
     check_filters,
     databases_named,
-    lacking_columns,
+    in_common,
     opened_side,
     side_named,
     tables_between,
-    without_columns,
 )
 from streaming.config.config import Config
-from streaming.config.sent_columns import as_sent
 from streaming.config.sources.load import load
 from streaming.core.model.command import CommandName
 from streaming.core.model.errors import QuestionError, StateError
@@ -252,24 +250,21 @@ def _compared(
         )
     wanted = [known[name] for name in known if name in both and (not named or name in named)]
     check_filters(first, second, [table.name for table in wanted])
-    lacking = lacking_columns(config, first, second)
-    first, second = (without_columns(side, wanted, lacking) for side in (first, second))
-    wanted = [as_sent(table, first.columns.get(table.name)) for table in wanted]
+    pair = in_common(config, first, second, wanted)
     with ExitStack() as stack:
         tables = [
             stack.enter_context(opened_side(config, side, load_, other))
-            for side, other in ((first, second), (second, first))
+            for side, other in ((pair.first, pair.second), (pair.second, pair.first))
         ]
         replicas = [side.replica for side in sides if side.replica is not None]
         lag_s, silent_s = partial(lag_of, config, replicas), partial(silence_of, config)
         waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s, silent_s)
-        found = compared_tables(wanted, tables[0], tables[1], waiting)
+        found = compared_tables(pair.tables, tables[0], tables[1], waiting)
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name
-    without = tuple(
-        f"{table.name}.{name}" for table in wanted for name in sorted(lacking.get(table.name, ()))
+    return ReplicaComparison(
+        *names, tuple(found), _known(config, sides), left_out, pair.lacking_names
     )
-    return ReplicaComparison(*names, tuple(found), _known(config, sides), left_out, without)
 
 
 def _known(config: Config, sides: tuple[ComparedSide, ComparedSide]) -> dict[tuple[str, str], str]:
