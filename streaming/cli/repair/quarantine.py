@@ -163,7 +163,7 @@ def drop(
     for one in kept_different(configured, reader):
         if one.id in named and names_no_row(one.table, one.key, tables):
             stuck.append(one)
-        elif one.id in named and (one.key is None or one.why == Reason.KEY):
+        elif one.id in named and (one.key is None or one.code == Reason.KEY):
             unknown[one.replica] += 1
     left_out = {one.id for one in stuck}
     chosen = [id_ for id_ in chosen if id_ not in left_out]

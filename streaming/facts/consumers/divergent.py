@@ -35,8 +35,9 @@ class DivergenceKind(StrEnum):
 class DivergentRow:
     """A row that differs; `table` and `key` None: the record could not be read that far.
 
-    `id`: of the conflict, or of the newest record of the row in quarantine. `why`: the code of the
-    refusal and what the database said, or the reason. `since`: when the oldest one was written.
+    `id`: of the conflict, or of the newest record of the row in quarantine. `code`: of the refusal,
+    or the reason. `why`: the same for people, with what the database said. `since`: when the oldest
+    one was written.
     """
 
     replica: str
@@ -44,6 +45,7 @@ class DivergentRow:
     table: str | None
     key: str | None
     id: str
+    code: str
     why: str
     since: datetime | None = None
 
@@ -88,6 +90,7 @@ def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:
                 row["table"],
                 row["key"],
                 row["id"],
+                row["code"],
                 f"{row['code']}: {row['text']}",
                 row["time"],
             )
@@ -126,6 +129,7 @@ def _divergent(names: Mapping[int, str], row: Mapping[str, Any]) -> DivergentRow
         row["table"],
         row["key"],
         row["id"],
+        row["reason"],
         row["reason"],
         row["since"],
     )

@@ -62,6 +62,6 @@ def _rows(replica: str, table: str, differing: Sequence[DivergentRow]) -> int:
     return sum(
         one.kind is DivergenceKind.REFUSED
         and (one.replica, one.table) == (replica, table)
-        and one.why.startswith(f"{COLUMN}: ")
+        and one.code == COLUMN
         for one in differing
     )

@@ -184,8 +184,10 @@ def test_a_row_that_is_listed_as_differing_says_why() -> None:
     """Who repaired it would overwrite what `conflicts` or `quarantine` still has to settle."""
     one, clock = LiveSide(), FakeClock({})
     one.write(1, "mine")
-    listed = DivergentRow("b", DivergenceKind.REFUSED, "t", key(1), "r2-17", "unique")
-    elsewhere = DivergentRow("c", DivergenceKind.UNCARRIED, "t", key(1), "3-1", "size")
+    listed = DivergentRow(
+        "b", DivergenceKind.REFUSED, "t", key(1), "r2-17", "unique", "unique: twice"
+    )
+    elsewhere = DivergentRow("c", DivergenceKind.UNCARRIED, "t", key(1), "3-1", "size", "size")
 
     waiting = Waiting(0, clock.sleep, lambda: clock.now_s)
     found = compared_tables([T], one.open, LiveSide().open, waiting)
