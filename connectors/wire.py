@@ -159,7 +159,7 @@ def _range_text(item: RangeItem) -> str:
     to = "" if item.to is None else f',"to":{item.to}'
     hidden = f',"hidden":{item.hidden}' if item.hidden else ""
     table = json_text(item.table)
-    return f'{{"type":"{ItemType.RANGE}","table":{table}{after}{to},"count":{item.count}{hidden}}}'
+    return f'{{"type":"{item.type}","table":{table}{after}{to},"count":{item.count}{hidden}}}'
 
 
 CHANGE_ITEM_SQL = """concat(
@@ -296,13 +296,14 @@ def _decode_item(item: object) -> Item | RangeItem:
     kind = fields.text("type")
     if kind not in list(ItemType):
         raise WireError(f"field type of an item: {kind!r} is not known: upgrade this side")
-    if kind == ItemType.RANGE:
+    if kind in (ItemType.RANGE, ItemType.UPSERTS):
         return RangeItem(
             fields.text("table"),
             fields.image_or_none("from"),
             fields.image_or_none("to"),
             fields.number("count"),
             0 if fields.get("hidden") is None else fields.number("hidden"),
+            deletes=kind == ItemType.RANGE,
         )
     op = fields.text("op")
     return Item(

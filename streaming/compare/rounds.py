@@ -18,9 +18,9 @@ from streaming.compare.sides import (
     side_named,
     tables_between,
 )
+from streaming.config.cluster import AgreementConfig
 from streaming.config.comparison import CompareConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.access.root import StateRoot
 from streaming.core.model.errors import ConfigError, HubError
 from streaming.core.text.wording import as_count
@@ -164,7 +164,9 @@ def _compared(config: Config, one: ConsumerRounds, options: RoundOptions) -> Com
         opened_side(config, pair.first, one.load, pair.second) as hub,
         opened_side(config, pair.second, one.load, pair.first) as replica,
     ):
-        found = compared_tables(pair.tables, hub, replica, waiting, parts=pace.parts)
+        found = compared_tables(
+            pair.tables, hub, replica, waiting, parts=pace.parts, ignored=pair.ignored
+        )
     result = ComparedRound(
         one.agreement.name,
         rows=sum(max(each.rows) for each in found),

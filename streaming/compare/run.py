@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from streaming.core.compare.difference import DifferingRow, differing_rows
+from streaming.core.compare.difference import DifferenceKind, DifferingRow, differing_rows
 from streaming.core.compare.narrow import DigestPair, differing_keys, digested, stepwise
 from streaming.core.compare.side import ComparedTable, Images, OpenTable
 from streaming.core.model.table import Table
@@ -84,17 +84,19 @@ class Waiting:
 class _Looked:
     """A table that is being compared, with what reads its rows again at both sides.
 
-    `written_s`: key -> when a row that differs was found with another image than before.
+    `ignored`: see `differing_rows`. `written_s`: key -> when a row that differs was found with
+    another image than before.
     """
 
     found: TableComparison
     images: tuple[Images, Images]
+    ignored: DifferenceKind | None = None
     written_s: Mapping[str, float] = field(default_factory=dict)
 
     def again(self, now_s: float) -> "_Looked":
         """The table with those of its rows that still differ."""
         before = {row.key: row for row in self.found.differing}
-        now = differing_rows(self.found.table, *self.images, [*before])
+        now = differing_rows(self.found.table, *self.images, [*before], self.ignored)
         written_s = {
             row.key: at_s
             for row in now
@@ -144,12 +146,15 @@ def compared_tables(
     waiting: Waiting,
     most: int = MOST,
     parts: DigestParts = digested,
+    ignored: DifferenceKind | None = None,
 ) -> list[TableComparison]:
     """Compare tables of two sides; a row in flight is left out once it is equal.
 
+    `ignored`: rows of this kind do not differ, for an archive keeps them.
+
     One that is written all the time is never seen equal; it is counted apart.
     """
-    looked = [_first_look(table, first, second, most, parts) for table in tables]
+    looked = [_first_look(table, first, second, most, parts, ignored) for table in tables]
     if any(one.found.differing for one in looked):
         settle_s = waiting.wanted_s()
         looked = _looked_again(looked, waiting, settle_s)
@@ -185,21 +190,26 @@ def _compared_with_lag(looked: list[_Looked], waiting: Waiting, settle_s: float)
 
 
 def _first_look(
-    table: Table, first: OpenTable, second: OpenTable, most: int, digests: DigestParts
+    table: Table,
+    first: OpenTable,
+    second: OpenTable,
+    most: int,
+    digests: DigestParts,
+    ignored: DifferenceKind | None,
 ) -> _Looked:
     one, other = first(table), second(table)
     images, rows = (one.images, other.images), list[DifferingRow]()
     counts, in_flight = [0, 0], 0
     for pair in digests(one, other, KeyRange(table.name)):
         counts = [counts[0] + pair.one.count, counts[1] + pair.other.count]
-        for keys in _some(differing_keys(one, other, [pair])):
+        for keys in _some(differing_keys(one, other, [pair], ignored=ignored)):
             if len(rows) > most:
                 break
-            found = differing_rows(table, *images, keys)
+            found = differing_rows(table, *images, keys, ignored)
             rows, in_flight = rows + found, in_flight + len(keys) - len(found)
     is_cut, total = len(rows) > most, (counts[0], counts[1])
     return _Looked(
-        TableComparison(table, total, tuple(rows[:most]), in_flight, is_cut=is_cut), images
+        TableComparison(table, total, tuple(rows[:most]), in_flight, is_cut=is_cut), images, ignored
     )
 
 

@@ -11,6 +11,7 @@ from connectors.databases import kind_of, parse_dsn
 from streaming.compare.repair import RepairSide
 from streaming.config.config import Config
 from streaming.config.sent_columns import as_sent
+from streaming.core.compare.difference import DifferenceKind
 from streaming.core.compare.side import OpenTable
 from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import ConfigError, QuestionError, StateError
@@ -26,7 +27,7 @@ class ComparedSide:
     """A side with its tables; `replica`: its name in the configuration, None: it is none.
 
     `address`: of its database; None: it is the hub. `rows`, `columns`: which rows of a table it is
-    shown, and which columns.
+    shown, and which columns. `keeps_deleted`: rows that others delete stay there.
     """
 
     name: str
@@ -35,6 +36,7 @@ class ComparedSide:
     address: DatabaseAddress | None = None
     rows: Mapping[str, RowFilter] = field(default_factory=dict)
     columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
+    keeps_deleted: bool = False
 
 
 def side_named(config: Config, text: str, databases: Mapping[str, str]) -> ComparedSide:
@@ -85,8 +87,8 @@ def tables_of(config: Config, replica: str) -> frozenset[str]:
 def _of_replica(config: Config, name: str, address: DatabaseAddress | None) -> ComparedSide:
     own = [one for one in config.agreements if one.consumer == name]
     rows = config.row_filters(own[0]) if own else {}
-    columns = config.columns_at(name)
-    return ComparedSide(name, name, tables_of(config, name), address, rows, columns)
+    columns, keeps = config.columns_at(name), bool(own) and not own[0].sends_deletes
+    return ComparedSide(name, name, tables_of(config, name), address, rows, columns, keeps)
 
 
 def tables_between(config: Config, one: ComparedSide, other: ComparedSide) -> dict[str, Table]:
@@ -106,6 +108,13 @@ class ComparedPair:
     second: ComparedSide
     tables: tuple[Table, ...]
     lacking: Mapping[str, frozenset[str]]
+
+    @property
+    def ignored(self) -> DifferenceKind | None:
+        """The rows that do not differ: those that an archive alone has."""
+        if self.second.keeps_deleted:
+            return DifferenceKind.ONLY_SECOND
+        return DifferenceKind.ONLY_FIRST if self.first.keeps_deleted else None
 
     @property
     def lacking_names(self) -> tuple[str, ...]:
@@ -166,6 +175,11 @@ def check_filters(one: ComparedSide, other: ComparedSide, tables: Iterable[str])
     """QuestionError: two databases are shown different parts of one of these tables."""
     if one.address is None or other.address is None:
         return
+    if one.keeps_deleted and other.keeps_deleted:
+        raise QuestionError(
+            f"{one.name} and {other.name} both keep what others delete: compare each of them with"
+            " the hub"
+        )
     for table in tables:
         for what, mine, theirs in (
             ("rows", one.rows, other.rows),

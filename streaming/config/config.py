@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from streaming.config.cluster import AgreementConfig, ReplicaConfig, TableConfig
 from streaming.config.comparison import CompareConfig
 from streaming.config.masking import MaskingConfig, mask_faults
 from streaming.config.named_tables import MARK, by_table, chosen
@@ -14,7 +15,6 @@ from streaming.config.options import Options, all_masked, masked, masked_values
 from streaming.config.parts import problems
 from streaming.config.retention import RetentionConfig
 from streaming.config.sections import (
-    AgreementConfig,
     FunctionsConfig,
     HttpConfig,
     HubConfig,
@@ -22,9 +22,7 @@ from streaming.config.sections import (
     LimitsConfig,
     LineageConfig,
     LogConfig,
-    ReplicaConfig,
     S3Config,
-    TableConfig,
     TracesConfig,
 )
 from streaming.config.sent_columns import as_sent, column_filters
@@ -118,6 +116,7 @@ class Config(BaseModel):
             agreement.bytes_per_s,
             self.column_filters(agreement),
             priority=agreement.priority,
+            sends_deletes=agreement.sends_deletes,
         )
 
     def row_filters(self, agreement: AgreementConfig) -> dict[str, RowFilter]:

@@ -156,6 +156,8 @@ class _Causes:
                 return self._of_tables(name)
             case "agreements[].delay_s":
                 return self._of_delay(name)
+            case "agreements[].send":
+                return self._of_send(name)
             case "agreements[].rows" | "agreements[].columns" | "agreements[].masks":
                 return self._of_filter(name, field.rpartition(".")[2])
             case "hub.topic_prefix":
@@ -191,6 +193,19 @@ class _Causes:
             f" concurrent{agent}"
         )
 
+    def _of_send(self, name: str) -> str:
+        consumer = self._consumer(self.after, name)
+        match [_sends_deletes(config, name) for config in (self.before, self.after)]:
+            case [True, False]:
+                return f"what others delete stays at {consumer} from then on"
+            case [False, True]:
+                return (
+                    f"{consumer} gets every row of its tables anew, and loses those that the hub"
+                    " does not have; what it writes there meanwhile is concurrent"
+                )
+            case _:
+                return ""
+
     def _of_delay(self, name: str) -> str:
         old, new = (
             next(one.delay_s for one in config.agreements if one.name == name)
@@ -212,6 +227,10 @@ class _Causes:
 
 def _tables_of(config: Config, name: str) -> frozenset[str]:
     return next(config.tables_of(one) for one in config.agreements if one.name == name)
+
+
+def _sends_deletes(config: Config, name: str) -> bool:
+    return next(one.sends_deletes for one in config.agreements if one.name == name)
 
 
 def _filters_of(config: Config, name: str, kind: str) -> dict[str, object]:

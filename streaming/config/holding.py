@@ -29,7 +29,7 @@ _HUB_EPOCH = {
     "replicas[]": ("name", "writes"),
     "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
     "agreements[]": (
-        *("name", "consumer", "tables", "rows", "columns", "masks"),
+        *("name", "consumer", "tables", "rows", "columns", "masks", "send"),
         *("packets", "packet_every_s", "delay_s", "hours", "bytes_per_s"),
         "priority",
     ),

@@ -7,8 +7,9 @@ own complaint does.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from streaming.config.cluster import AgreementConfig, TableConfig
 from streaming.config.named_tables import chosen, unknown
-from streaming.config.sections import AgreementConfig, HubConfig, TableConfig
+from streaming.config.sections import HubConfig
 from streaming.core.model.errors import FunctionError
 from streaming.core.model.function import ConflictRule, parse_function
 

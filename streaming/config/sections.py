@@ -1,128 +1,35 @@
-"""The sections of the configuration: each field with its type, its default and its meaning."""
+"""The other sections of the configuration: the hub, its services and its limits."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, LiteralString, Self
+from typing import Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from connectors.log_format import LogFormat
-from streaming.config.comparison import CompareConfig
-from streaming.config.options import Options, masked, masked_values
+from streaming.config.options import Options, masked
+from streaming.config.section import (
+    Endpoint,
+    Name,
+    NonNegative,
+    NumberOrAuto,
+    Place,
+    Positive,
+    Section,
+    SectionWithSecret,
+    Url,
+)
 from streaming.core.access.port_access import PortAccess
-from streaming.core.access.root import BucketRoot, S3Access, StateRoot, parse_root
+from streaming.core.access.root import S3Access
 from streaming.core.model.change import HUB_RID
-from streaming.core.model.errors import FunctionError
-from streaming.core.model.function import ConflictRule, parse_function
-from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
 from streaming.core.records.quarantine_budget import QuarantineLimits
-from streaming.core.state.sending_times import SendingTimes, parse_hours
 
 _BROKER = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]]+):[0-9]{1,5}$")
-Name = Annotated[str, Field(pattern="^[a-z0-9_-]+$", max_length=100)]
-Identifier = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
-Positive = Annotated[int, Field(gt=0)]
-NonNegative = Annotated[int, Field(ge=0)]
 
 
-def _number_or_auto(value: object, validate: ValidatorFunctionWrapHandler) -> object:
-    try:
-        return validate(value)
-    except ValidationError:  # one line, in place of one for each member of the union
-        raise PydanticCustomError("number", 'give a number from 0 on, or "auto"') from None
-
-
-NumberOrAuto = Annotated[NonNegative | Literal["auto"], WrapValidator(_number_or_auto)]
-
-
-def _like(pattern: str, advice: LiteralString) -> AfterValidator:
-    """A text of this form; otherwise the advice is what its user reads."""
-
-    def check(value: str) -> str:
-        if not re.match(pattern, value):
-            raise PydanticCustomError("url", advice)
-        return value
-
-    return AfterValidator(check)
-
-
-Url = Annotated[
-    str,
-    _like(
-        r"^https?://(?![^\s/@\[]*:(?!\d*/)\S*@)[^\s/@]+(/\S*)?$",
-        "give an address with its scheme, as http://host:4318, without a password",
-    ),
-]
-Endpoint = Annotated[
-    str,
-    _like(
-        r"^https?://[^\s/@]+$",
-        "give an address with its scheme and without a path, as https://host:9000; no password",
-    ),
-]
-
-
-def _place(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        root = parse_root(value)
-    except ValueError as error:
-        raise PydanticCustomError("place", str(error)) from None
-    return root if isinstance(root, BucketRoot) else value
-
-
-Place = Annotated[StateRoot, BeforeValidator(_place), PlainSerializer(str)]
-
-
-class _Section(BaseModel):
-    """A part of the configuration; it cannot be changed once it is read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-    later: ClassVar[tuple[str, ...]] = ()
-    """Fields of a later version, refused with a message of their own."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_later_fields(cls, data: object) -> object:
-        for name in cls.later:
-            if isinstance(data, dict) and name in data:
-                raise PydanticCustomError(
-                    "later",
-                    "'{name}' is not supported by this version yet: remove it",
-                    {"name": name},
-                )
-        return data
-
-
-class _SectionWithSecret(_Section):
-    """A part of which a value is never shown."""
-
-    @property
-    def options(self) -> dict[str, str]:
-        """What is set of it, by name."""
-        return {name: text for name, text in self.model_dump().items() if text is not None}
-
-    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        yield from masked_values(self.model_dump()).items()
-
-
-class HubConfig(_Section):
+class HubConfig(Section):
     """The hub itself."""
 
     name: Name = "hub"
@@ -155,12 +62,12 @@ class HubConfig(_Section):
     as the start of a replay once the changelog before it is purged."""
 
 
-class KafkaConfig(_Section):
+class KafkaConfig(Section):
     """The brokers and how to reach them."""
 
     bootstrap_servers: str
     """Where to find the brokers: host:port, several separated by commas."""
-    options: Options = {}
+    options: Options = Field(default={})
     """Options for every Kafka client, by their plain names: security.protocol, sasl.mechanism."""
 
     @field_validator("bootstrap_servers")
@@ -187,7 +94,7 @@ class KafkaConfig(_Section):
         yield "options", masked(self.options)
 
 
-class HttpConfig(_SectionWithSecret):
+class HttpConfig(SectionWithSecret):
     """What a hub serves over HTTP, read only: metrics, health, status, events."""
 
     port: int = Field(default=9470, ge=0, le=65535)
@@ -216,7 +123,7 @@ class HttpConfig(_SectionWithSecret):
         return PortAccess(self.token, self.certificate, self.key, self.client_ca, self.names)
 
 
-class LogConfig(_Section):
+class LogConfig(Section):
     """The log of a hub and of its agents, on standard error."""
 
     format: LogFormat = LogFormat.AUTO
@@ -225,7 +132,7 @@ class LogConfig(_Section):
     """From which level on its own lines are written; debug: one for each hub epoch."""
 
 
-class TracesConfig(_Section):
+class TracesConfig(Section):
     """Traces for OpenTelemetry: a span for each batch with its phases; the extra `traces`."""
 
     endpoint: Url | None = None
@@ -234,7 +141,7 @@ class TracesConfig(_Section):
     OTEL_TRACES_SAMPLER."""
 
 
-class LineageConfig(_SectionWithSecret):
+class LineageConfig(SectionWithSecret):
     """Lineage for OpenLineage: which topics and tables the hub reads and writes; `lineage`."""
 
     url: Url | None = None
@@ -246,7 +153,7 @@ class LineageConfig(_SectionWithSecret):
     """The API key; set it through the environment: SLACKWATER_LINEAGE__ACCESS_TOKEN."""
 
 
-class S3Config(_SectionWithSecret):
+class S3Config(SectionWithSecret):
     """How the bucket of hub.state is reached; it must honour conditional PUTs (If-None-Match)."""
 
     endpoint: Endpoint | None = None
@@ -264,156 +171,14 @@ class S3Config(_SectionWithSecret):
         return S3Access(**self.model_dump())
 
 
-class ReplicaConfig(_Section):
-    """A database that takes local writes."""
-
-    name: Name
-    """Its name: lower-case letters, digits, _ and -; its topic is <prefix>changes.<name>."""
-    rid: int = Field(ge=1, lt=HUB_RID)
-    """Its replica id, which is in each of its CSNs."""
-    oid: str | None = None
-    """Its id in the epoch number matrix."""
-    host: str | None = None
-    """Its host in the epoch number matrix."""
-    writes: tuple[str, ...] | None = None
-    """The tables that it may write, by name or by pattern, as `tenant_*.orders`. "*": all. A change
-    of another is quarantined as `rights`. By default those of its agreement, or all where it has
-    none."""
-
-
-class TableConfig(_Section):
-    """A replicated table: the types of its values on the wire, and who wins a conflict."""
-
-    later: ClassVar[tuple[str, ...]] = ("filters", "on_hidden", "always_scan")
-
-    name: Identifier
-    """Its name."""
-    key: tuple[Identifier, ...] = Field(min_length=1)
-    """Its key columns, in the order in which a key is written."""
-    columns: dict[Identifier, ColumnType] = Field(min_length=1)
-    """All its columns, key columns included, with their types, in the order of its rows."""
-    function: str = "EPOCH"
-    """Who wins when a change is concurrent with the row: EPOCH, MAX(column), module:function ..."""
-    dataset: Name = DEFAULT_DATASET
-    """Its data set; each has a RUV and pending lists of its own, and an agreement serves one."""
-    on_refused: OnRefused = OnRefused.SKIP
-    """When a replica's database refuses a row of it: "skip" lists the row as differing; "stop"
-    sends that replica nothing more until `slackwater resume`; "refresh" sends the row again by
-    itself."""
-
-    @field_validator("function")
-    @classmethod
-    def _known_function(cls, value: str) -> str:
-        try:
-            parse_function(value)
-        except FunctionError as error:
-            raise PydanticCustomError("function", "{text}", {"text": str(error)}) from None
-        return value
-
-    @model_validator(mode="after")
-    def _columns_fit(self) -> Self:
-        if found := list(self._column_faults()):
-            raise PydanticCustomError("parts", "{text}", {"text": "\n".join(found)})
-        return self
-
-    def _column_faults(self) -> Iterator[str]:
-        for column in self.key:
-            if column not in self.columns:
-                yield (
-                    f"key column {column!r} of table {self.name!r} is not in its columns: add it"
-                    " there"
-                )
-        if len(set(self.key)) < len(self.key):
-            yield "a key column appears twice in the key: remove one"
-        compared = parse_function(self.function).column
-        if compared is not None and compared not in self.columns:
-            yield (
-                f"function {self.function} of table {self.name!r} compares a column that the table"
-                " lacks"
-            )
-
-    def table(self, rids: Mapping[str, int]) -> Table:
-        """The table as the hub's core knows it; `rids`: replica name -> rid."""
-        function = parse_function(self.function)
-        if function.rule is ConflictRule.PRIMARY:
-            function = replace(function, replica=rids[function.argument or ""])
-        return Table(
-            self.name, self.key, dict(self.columns), function, self.dataset, self.on_refused
-        )
-
-
-class AgreementConfig(_Section):
-    """What one consumer is sent."""
-
-    later: ClassVar[tuple[str, ...]] = ("filters", "filter", "where")
-
-    name: Name
-    """Its name; the consumer reads <prefix>updates.<name>."""
-    consumer: str
-    """The replica that is sent the changes."""
-    tables: tuple[str, ...] = Field(default=("*",), min_length=1)
-    """The tables whose changes it is sent, all of one data set, by name or by pattern: in
-    `tenant_*.orders` the `*` stands for any text. "*": all that there are."""
-    rows: dict[Identifier, str] = {}
-    """Which rows of a table it is sent: a condition in SQL on the table's columns, by the table's
-    name or a pattern of names, of which the first holds that matches:
-    `orders = "region = 'eu' AND total > 10"`. By default all (docs/filters.md)."""
-    columns: dict[Identifier, tuple[Identifier, ...]] = {}
-    """Which columns of a table it is sent, those of the key among them, by the table's name or a
-    pattern of names, of which the first holds that matches: `customers = ["id", "name"]`. By
-    default all (docs/filters.md)."""
-    masks: dict[Identifier, dict[Identifier, str]] = {}
-    """What is sent in place of a column's value, by table as in `columns`: "null",
-    "constant:VALUE", or "hash" (HMAC-SHA256 with `masking.hash_secret`, of text and bytes):
-    `customers = { email = "hash" }`. The consumer may not write such a table (docs/filters.md)."""
-    packets: Path | None = None
-    """The folder of its packets, for a consumer that Kafka does not reach: the hub writes there
-    what would go to the topic, and takes from there what the consumer wrote. A relative path is in
-    this file's folder. By default the consumer reads its topic."""
-    packet_every_s: NonNegative = 10
-    """How many seconds after a packet the next one is exported, if there is something to say; 0:
-    only by `slackwater export`."""
-    delay_s: NonNegative = 0
-    """How many seconds after its commit a change is sent; 0: at once. So its consumer stands as
-    the others did then, until `slackwater resume --now` (docs/sending.md)."""
-    hours: str | None = None
-    """The hours of the day at which anything is sent, by the clock of a zone:
-    `22:00-06:00 Europe/Paris`. By default all (docs/sending.md)."""
-    bytes_per_s: NonNegative = 0
-    """How many bytes are sent a second, on average; 0: any number. A page goes as a whole, and then
-    nothing for as long as it takes at that rate."""
-    priority: NonNegative = 0
-    """Where a batch sends something to several agreements, one of a higher priority is sent it
-    first (docs/sending.md)."""
-    compare: CompareConfig | None = None
-    """The comparison of its consumer with the hub; none without it."""
-
-    @property
-    def packet_every_ms(self) -> int | None:
-        """How often a packet is exported, in milliseconds; None: there are none."""
-        return None if self.packets is None else self.packet_every_s * 1_000
-
-    @property
-    def times(self) -> SendingTimes:
-        """When it sends what is committed."""
-        return SendingTimes(self.delay_s * 1_000, parse_hours(self.hours) if self.hours else None)
-
-    @field_validator("hours")
-    @classmethod
-    def _hours_are_read(cls, text: str | None) -> str | None:
-        if text is not None:
-            parse_hours(text)
-        return text
-
-
-class FunctionsConfig(_Section):
+class FunctionsConfig(Section):
     """Conflict functions of your own: code that runs as the hub."""
 
     modules: tuple[str, ...] = ()
     """The modules whose functions a table may name, as `our_rules`; no other is imported."""
 
 
-class LimitsConfig(_Section):
+class LimitsConfig(Section):
     """Bounds on memory, records and batches."""
 
     offsets_per_batch: Positive = 200_000

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.config.sections import TableConfig
+from streaming.config.cluster import TableConfig
 from streaming.core.model.function import parse_function
 from streaming.core.model.table import ColumnType, keeps_values
 from streaming.core.model.values import json_text

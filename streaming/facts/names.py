@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from checkpoints.reading.reader import Reader
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
 from streaming.config.history import config_history
-from streaming.config.sections import AgreementConfig
 from streaming.core.model.change import NOBODY
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.state.hub_state import HubState

@@ -25,7 +25,7 @@ _Marks = Callable[[RowFilter, Sequence[str | None]], list[bool]]
 
 def with_filter_columns(columns: Sequence[str], subscription: Subscription) -> list[str]:
     """Return these columns of the changelog, and those that the agreement's filters ask for."""
-    more = FILTER_COLUMNS if subscription.rows else ()
+    more = FILTER_COLUMNS if subscription.rows else () if subscription.sends_deletes else ("op",)
     return [*columns, *(name for name in more if name not in columns)]
 
 
@@ -72,6 +72,12 @@ def left_out(log: pa.Table, subscription: Subscription) -> Bools:
     first = insert & bools(pc.is_null(log["row_csn"]))
     was_hidden = _marked(log, "before", change & ~insert, subscription, _surely_hidden)
     return np.asarray(first | was_hidden, dtype=np.bool_)
+
+
+def deletes(log: pa.Table, subscription: Subscription) -> Bools:
+    """Mark the rows of the changelog that are a delete to the agreement's consumer."""
+    ops = pa.array([Op.DELETE.value, Op.TRUNCATE.value], pa.string())
+    return np.asarray(bools(pc.is_in(log["op"], ops)) | hidden(log, subscription), dtype=np.bool_)
 
 
 def _not_shown(row_filter: RowFilter, images: Sequence[str | None]) -> list[bool]:

@@ -154,6 +154,7 @@ class _Grouped:
     author: Ints
     epoch: Ints
     csn: list[str | None]
+    exists: Bools
     unknown: Bools
     realigned: Bools
     rejecting: Bools
@@ -177,7 +178,7 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
     texts: list[str] = encoded.dictionary.to_pylist()
     known = [window.rows.get(name) for name in texts]
     met = _met(texts, known, window.edge, truncations)
-    author, epoch, csn, _, _, realign = zip(*met, strict=True) if known else ((),) * 6
+    author, epoch, csn, exists, _, realign = zip(*met, strict=True) if known else ((),) * 6
     return _Grouped(
         texts,
         code,
@@ -187,6 +188,7 @@ def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _G
         np.array(author, dtype=np.int64),
         np.array(epoch, dtype=np.int64),
         list(csn),
+        np.array(exists, dtype=np.bool_),
         np.array([k is None for k in known], dtype=np.bool_),
         np.array([bool(r) for r in realign], dtype=np.bool_),
         np.array([any(one.rejects_transaction for one in r) for r in realign], dtype=np.bool_),
@@ -217,8 +219,8 @@ def _by_core(
     refused = intake.refused.for_judging()
     writers = {*grouped.rid.tolist()}
     for rid, mine in refused.items():
-        of_filter = (row for row in mine if intake.topology.has_filter(rid, row[0]))
-        names |= {text_of(row) for row in (mine if rid in writers else of_filter)}
+        of_some = (row for row in mine if intake.topology.sends_some(rid, row[0]))
+        names |= {text_of(row) for row in (mine if rid in writers else of_some)}
     if truncated:
         names |= {name for name in grouped.names if key_of(name)[0] in truncated}
     return np.array([n in names for n in grouped.names], dtype=np.bool_) if names else None
@@ -237,6 +239,7 @@ def _contended(
     foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
     hidden = _may_be_hidden(grouped, eligible, intake.topology, window.edge)
+    hidden |= _may_be_kept(grouped, eligible, intake.topology)
     floored = _floored(eligible, rid, mre, intake) | _in_ranges(eligible, rid, mre, intake)
     odd = _lacks_columns(eligible) | _not_configured(eligible, intake.topology.tables)
     odd |= _may_be_adopted(grouped, eligible, window.edge) | (mre < intake.state.tombstone_epoch)
@@ -352,6 +355,13 @@ def _may_be_hidden(grouped: _Grouped, eligible: pa.Table, topology: Topology, ed
             ]
             marked |= own & (~is_own | leaves)
     return marked
+
+
+def _may_be_kept(grouped: _Grouped, eligible: pa.Table, topology: Topology) -> Bools:
+    """Mark the changes of replicas that are sent no deletes, unless the row surely stands."""
+    keeping = [one.consumer for one in topology.subscriptions.values() if not one.sends_deletes]
+    own = np.isin(grouped.rid, keeping) & ~grouped.exists[grouped.code]
+    return np.asarray(own & bools(pc.not_equal(eligible["op"], Op.INSERT.value)), dtype=np.bool_)
 
 
 def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:

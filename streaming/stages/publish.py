@@ -179,21 +179,23 @@ def _value(chunk: Chunk, items: pa.Array) -> bytes:
 class RangeRows(NamedTuple):
     """A range with its rows: key, author, csn, image; `kept`: those left to its consumer.
 
-    `hidden`: how many more the hub has and vouches for.
+    `hidden`: how many more the hub has and vouches for. `deletes`: the consumer's other rows of
+    the range go.
     """
 
     keys: KeyRange
     rows: pa.Table
     kept: Sequence[str] = ()
     hidden: int = 0
+    deletes: bool = True
 
 
 def page_items(ranges: Iterable[RangeRows]) -> pa.Array:
     """Return the items of ranges: each range, and behind it the rows in it."""
     parts = [pa.array([], pa.large_binary())]
-    for keys, rows, kept, not_shown in ranges:
+    for keys, rows, kept, not_shown, deletes in ranges:
         count = rows.num_rows
-        head = item_text(RangeItem(*keys, count + len(kept), not_shown)).encode()
+        head = item_text(RangeItem(*keys, count + len(kept), not_shown, deletes)).encode()
         columns = {
             "type": pa.repeat(ItemType.REFRESH.value, count),
             "table": pa.repeat(keys.table, count),

@@ -18,7 +18,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.state.agreement_state import SendRange
 from streaming.core.state.topology import Subscription
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
-from streaming.stages.filtered import left_out
+from streaming.stages.filtered import deletes, left_out
 from streaming.stages.log import CHANGE, REFRESH
 
 COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
@@ -69,7 +69,8 @@ class Recipients:
         if subscription.rows:
             fresh &= ~left_out(self._log, subscription)
         refresh = self._is_refresh & (self._to == consumer)
-        return np.asarray(fresh | refresh, dtype=np.bool_)
+        sent = np.asarray(fresh | refresh, dtype=np.bool_)
+        return sent if subscription.sends_deletes else sent & ~deletes(self._log, subscription)
 
 
 PAGE_COLUMNS = (*COLUMNS, "key", "hub_epoch", "place")

@@ -134,7 +134,9 @@ ITEMS = st.builds(
     st.none() | CSNS,
     st.none() | TEXTS,
 )
-RANGES = st.builds(RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS, NUMBERS)
+RANGES = st.builds(
+    RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS, NUMBERS, st.booleans()
+)
 UPDATES = st.builds(
     Update,
     TEXTS,

@@ -110,6 +110,20 @@ def filtered(topology: Topology) -> Topology:
     return replace(topology, subscriptions=subscriptions)
 
 
+def all_rows(topology: Topology) -> Topology:
+    """The same."""
+    return topology
+
+
+def archives(topology: Topology) -> Topology:
+    """The same, two replicas of which are sent no deletes."""
+    subscriptions = {
+        name: replace(one, sends_deletes=one.consumer == 3)
+        for name, one in topology.subscriptions.items()
+    }
+    return replace(topology, subscriptions=subscriptions)
+
+
 BOTH = st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS))
 
 
@@ -247,21 +261,24 @@ def test_bulk_decides_as_core_does_in_two_data_sets(
 
 @pytest.mark.more
 @histories(8)
-@given(STEPS, BOTH, st.sampled_from([FEW, 1_000]))
+@given(STEPS, BOTH, st.sampled_from([FEW, 1_000]), st.sampled_from([filtered, archives]))
 def test_bulk_decides_as_core_does_with_filters(
-    steps: Steps, functions: tuple[str, str], window_rows: int
+    steps: Steps,
+    functions: tuple[str, str],
+    window_rows: int,
+    sends_some: Callable[[Topology], Topology],
 ) -> None:
     """Who writes a row that is hidden from him, or hides it, is not decided for in bulk."""
-    check(steps, filtered(topology_of(functions)), window_rows=window_rows)
+    check(steps, sends_some(topology_of(functions)), window_rows=window_rows)
 
 
 @histories(6)
-@given(STEPS, BOTH)
+@given(STEPS, BOTH, st.sampled_from([all_rows, archives]))
 def test_bulk_decides_as_core_does_without_tombstones(
-    steps: Steps, functions: tuple[str, str]
+    steps: Steps, functions: tuple[str, str], sends: Callable[[Topology], Topology]
 ) -> None:
     """Who has not seen what is purged is not decided for in bulk."""
-    check_batches(batches(steps), topology_of(functions), forgets=True)
+    check_batches(batches(steps), sends(topology_of(functions)), forgets=True)
 
 
 @histories(6)

@@ -436,7 +436,9 @@ class PureHub:
         floors = self.state.replicas[agreement.consumer].floors
         held, end = resync.held, resync.end
         entries = [(h, e) for h, e in self.by_epoch() if held.covers < h <= end]
-        return tracked(entries, agreement.consumer, tables, held.ruv, floors, filters)
+        deletes = subscription.sends_deletes
+        rid = agreement.consumer
+        return tracked(entries, rid, tables, held.ruv, floors, filters, deletes=deletes)
 
     def _accounting(self, agreement: AgreementState, lacking: Mapping[RowKey, int]) -> Accounting:
         """The accounting before the next page; the first page marks the tables."""
@@ -932,8 +934,8 @@ class PureHub:
     def batch_of(self, agreement: AgreementState, to_send: SendRange) -> list[Update]:
         """The chunks of what this agreement is sent by the last committed batch."""
         subscription = self.sending.subscriptions[agreement.name]
-        tables, filters = subscription.tables, subscription.rows
-        floors = self.state.replicas[agreement.consumer].floors
+        rid, tables, filters = agreement.consumer, subscription.tables, subscription.rows
+        floors, deletes = self.state.replicas[rid].floors, subscription.sends_deletes
         epochs = {
             id(entry): epoch
             for epoch, entry in self.by_epoch()
@@ -943,7 +945,7 @@ class PureHub:
             entry
             for _, entry in self.by_epoch()
             if id(entry) in epochs
-            and is_for(entry, agreement.consumer, tables, to_send.known, floors, filters)
+            and is_for(entry, rid, tables, to_send.known, floors, filters, deletes=deletes)
         ]
         of_rows = [entry for entry in entries if not isinstance(entry, RangeRefresh)]
         sent = [*(last_of_rows(of_rows) if to_send.is_page else of_rows)]
@@ -951,7 +953,7 @@ class PureHub:
         items = [
             one
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
-            for one in items_of(entry, filters, subscription.cuts)
+            for one in items_of(entry, filters, subscription.cuts, deletes=deletes)
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
         parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]

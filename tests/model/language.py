@@ -56,6 +56,7 @@ def given(story: Story, names: str) -> None:
     The database of `r1(unique)` lets one row stand in each table: all have the same email.
 
     `r1(packets)` is not reached by Kafka. `r1(delayed)` is sent what was committed 12 seconds ago.
+    `r1(archive)` is sent no deletes.
 
     Behind them may stand the tables: `; t is EPOCH_TRANS; u is MAX(v), hidden from r3`. A row `k`
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
@@ -115,6 +116,7 @@ def given(story: Story, names: str) -> None:
         shown=shown,
         delayed=[word[1] for word in words if word and "(delayed)" in word[2]],
         lacking=lacking,
+        archives=[word[1] for word in words if word and "(archive)" in word[2]],
     )
     posts = {name: Post() for name in by_packets}
     story.world = World(replicas, story.make(made), posts=posts)

@@ -66,7 +66,7 @@ def check_level(world: World) -> None:
                 for k, image in rows.items()
                 if world.sees(name, k) and not {k, table_of(k)} & listed
             }
-            for rows in (world.rows_of(name), world.shown(name, expected))
+            for rows in (world.held(name, expected), world.shown(name, expected))
         )
         assert mine == theirs, f"{name} and the hub hold different rows"
         assert world.is_level(name), f"{name} is not level with the hub"
@@ -357,7 +357,7 @@ def check_yes_is_true(world: World) -> None:
             continue
         mine, theirs = (
             {key: image for key, image in rows.items() if world.sees(name, key)}
-            for rows in (world.rows_of(name), world.shown(name, expected))
+            for rows in (world.held(name, expected), world.shown(name, expected))
         )
         assert mine == theirs, f"all are said to be level, and {name} holds other rows"
 

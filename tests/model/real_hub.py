@@ -576,7 +576,8 @@ def _filters_text(subscription: Subscription) -> str:
     rows = (f'\nrows.{name} = "{one}"' for name, one in subscription.rows.items())
     known = subscription.columns.items()
     columns = (f"\ncolumns.{name} = {sorted(one.columns)}" for name, one in known)
-    return "".join([*rows, *columns])
+    keeps = [] if subscription.sends_deletes else ['\nsend = ["insert", "update"]']
+    return "".join([*keeps, *rows, *columns])
 
 
 def _answers(values: Iterable[bytes]) -> Iterator[Update | Stopped]:

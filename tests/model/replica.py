@@ -737,6 +737,8 @@ class Replica:
 
     def _strangers(self, span: RangeItem, items: Sequence[Item | RangeItem]) -> list[Item]:
         """The deletes of the rows in a range that are not among the items behind it."""
+        if not span.deletes:
+            return []
         place = items.index(span) + 1
         kept = {one.key for one in items[place : place + span.count] if isinstance(one, Item)}
         here = (row_of(name)[1] for name in self._rows_in(span) if self.rows[name].image)

@@ -208,6 +208,7 @@ class Plot:
     joins: bool = False
     by_packets: bool = False
     delayed: bool = False
+    archive: bool = False
 
 
 def random_steps(
@@ -271,6 +272,7 @@ def plots(
     filters: bool = False,
     delayed: bool = False,
     columns: bool = False,
+    archive: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
 
@@ -278,7 +280,7 @@ def plots(
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
     replica joins later. `by_packets`: Kafka does not reach it. `filters`, `columns`: see
-    `tables`. `delayed`: the third replica is.
+    `tables`. `delayed`: the third replica is. `archive`: it is sent no deletes.
     """
     seed = draw(st.integers(0, 2**32 - 1))
     kept = draw(st.lists(st.booleans(), min_size=LENGTH, max_size=LENGTH))
@@ -293,6 +295,7 @@ def plots(
         joins,
         by_packets,
         delayed,
+        archive,
     )
 
 
@@ -311,6 +314,7 @@ class Storyteller:
         marks = {name: "(unique)" * (name in plot.unique) for name in REPLICAS}
         marks["r2"] += "(numbered)" * plot.numbered
         marks["r3"] += "(packets)" * plot.by_packets + "(delayed)" * plot.delayed
+        marks["r3"] += "(archive)" * plot.archive
         named = [name + mark for name, mark in marks.items()]
         later = f"; {named.pop()} joins later" if plot.joins else ""
         self.add_sentence(f"given {' '.join(named)}{later}{plot.tables}")

@@ -253,6 +253,20 @@ def test_replicas_hold_the_rows_that_they_are_shown_from_now_on(plot: Plot) -> N
 
 
 @FIXED
+@given(plots({**AWAY, **GOOD}, several=True, filters=True, archive=True))
+def test_an_archive_holds_the_rows_that_it_is_shown(plot: Plot) -> None:
+    """It writes, too: rows that others have deleted since, among those that it is shown."""
+    hold(plot, (*AT_REST, check_transactions_are_whole))
+
+
+@FIXED
+@given(plots(EVERYTHING, several=True, unique=True, archive=True))
+def test_an_archive_holds_the_rows_whatever_happens(plot: Plot) -> None:
+    """An archive beside restores, resyncs, truncates, refused rows and hubs that are put back."""
+    hold(plot, AT_REST)
+
+
+@FIXED
 @given(plots(UNDOES, several=True))
 def test_replicas_converge_though_an_operator_undoes_what_they_wrote(plot: Plot) -> None:
     """What others have written since stays, and the hub's transaction goes to everybody whole."""

@@ -95,6 +95,7 @@ def topology(
     shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
     delayed: Collection[str] = (),
     lacking: Collection[tuple[str, str]] = (),
+    archives: Collection[str] = (),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
 
@@ -102,7 +103,8 @@ def topology(
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
     `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
     of the rows that it is shown. `delayed`: the replicas that are sent what is DELAY_S old.
-    `lacking`: (table, replica) of which it is sent no column s.
+    `lacking`: (table, replica) of which it is sent no column s. `archives`: the replicas that are
+    sent no deletes.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
@@ -127,6 +129,7 @@ def topology(
             },
             SendingTimes(DELAY_S * 1_000) if r.name in delayed else AT_ONCE,
             columns={table: SHORT for table, replica in lacking if replica == r.name},
+            sends_deletes=r.name not in archives,
         )
         for r in replicas
     }
@@ -526,6 +529,13 @@ class World:
             for key, image in rows.items()
             if (known := filters.get(row_of(key)[0])) is None or known.shown([image])[0]
         }
+
+    def held(self, replica: str, rows: Mapping[str, str]) -> dict[str, str]:
+        """The rows of a replica, key -> image; of an archive those that it is shown of these."""
+        mine = self.rows_of(replica)
+        if self.hub.topology.by_consumer[self.replicas[replica].rid].sends_deletes:
+            return mine
+        return {key: image for key, image in mine.items() if key in self.shown(replica, rows)}
 
     def refused_at(self, replica: str) -> set[str]:
         """The rows that are listed as refused by this replica's database."""

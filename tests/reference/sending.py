@@ -29,14 +29,18 @@ def is_for(
     ruv: Ruv,
     floors: Iterable[Floor] = (),
     filters: Filters = NO_FILTERS,
+    *,
+    deletes: bool = True,
 ) -> bool:
-    """Return whether a changelog entry is sent to this consumer.
+    """Return whether a changelog entry is sent to this consumer; `deletes`: they are.
 
     Changes that its RUV covers are skipped. Its own changes are not sent back, unless it lost them
     (`floors`). Refreshes are skipped by covers only, because they have the CSN of an old winner
     (docs/traps.md, A refresh carries an old CSN). What leaves a row hidden that surely was hidden
     before is not sent.
     """
+    if not deletes and _is_delete(entry, filters):
+        return False
     if isinstance(entry, Refresh | RangeRefresh):
         return entry.to == consumer
     change = entry.arrived.change
@@ -45,6 +49,14 @@ def is_for(
     if change.rid == consumer:
         return accepted and any(floor.gives_back(change.csn) for floor in floors)
     return accepted and not ruv.covers(change.csn)
+
+
+def _is_delete(entry: LogEntry, filters: Filters) -> bool:
+    """Return whether an entry deletes rows of the consumer."""
+    if isinstance(entry, RangeRefresh):
+        return False
+    (found,) = items_of(entry, filters)
+    return isinstance(found, Item) and found.op in (Op.DELETE, Op.TRUNCATE)
 
 
 def _stays_hidden(judged: Judged, filters: Filters) -> bool:
@@ -96,6 +108,8 @@ def tracked(
     ruv: Ruv,
     floors: Iterable[Floor] = (),
     filters: Filters = NO_FILTERS,
+    *,
+    deletes: bool = True,
 ) -> dict[RowKey, int]:
     """Return the rows that these entries would have sent, each with the hub epoch of its version.
 
@@ -106,7 +120,7 @@ def tracked(
     for hub_epoch, entry in entries:
         if isinstance(entry, RangeRefresh) or is_truncate(entry):
             continue
-        if not is_for(entry, consumer, tables, ruv, floors, filters):
+        if not is_for(entry, consumer, tables, ruv, floors, filters, deletes=deletes):
             continue
         row = row_of(entry)
         version = entry.row.hub_epoch if isinstance(entry, Refresh) else hub_epoch
@@ -115,7 +129,11 @@ def tracked(
 
 
 def items_of(
-    entry: LogEntry, filters: Filters = NO_FILTERS, columns: Columns = ALL_COLUMNS
+    entry: LogEntry,
+    filters: Filters = NO_FILTERS,
+    columns: Columns = ALL_COLUMNS,
+    *,
+    deletes: bool = True,
 ) -> tuple[Item | RangeItem, ...]:
     """Return the items that a consumer is sent for an entry; of a range its rows behind it.
 
@@ -131,10 +149,11 @@ def items_of(
     there = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
     known = filters.get(table)
     rows = [one for one in there if known is None or known.shown([one.row.image])[0]]
-    hidden = len(there) - len(rows) if entry.is_vouched else 0
+    hidden = len(there) - len(rows) if entry.is_vouched and deletes else 0
     kept = [kept_item(table, key) for key in entry.kept]
     items = (_cut(item(one), columns) for one in rows)
-    return (RangeItem(*entry.range, len(rows) + len(kept), hidden), *items, *kept)
+    head = RangeItem(*entry.range, len(rows) + len(kept), hidden, deletes)
+    return (head, *items, *kept)
 
 
 def _cut(found: Item, columns: Columns) -> Item:

@@ -34,6 +34,8 @@ def items_of(
 def _deletes(
     session: Session, writer: RowWriter, keys: RangeItem, sent: Sequence[Item | RangeItem]
 ) -> list[Item]:
+    if not keys.deletes:
+        return []
     kept = {item.key for item in sent if isinstance(item, Item)}
     there = _keys_in(session, writer, KeyRange(keys.table, keys.after, keys.to))
     strangers = [key for key in there if key not in kept]

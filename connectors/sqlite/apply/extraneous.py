@@ -59,6 +59,8 @@ def _deletes(
     keys: RangeItem,
     sent: Sequence[Item | RangeItem],
 ) -> list[Item]:
+    if not keys.deletes:
+        return []
     kept = {item.key for item in sent if isinstance(item, Item)}
     there = _keys_in(connection, writer, KeyRange(keys.table, keys.after, keys.to))
     strangers = [key for key in there if key not in kept]

@@ -259,7 +259,7 @@ def _compared(
         replicas = [side.replica for side in sides if side.replica is not None]
         lag_s, silent_s = partial(lag_of, config, replicas), partial(silence_of, config)
         waiting = Waiting(settle_s, time.sleep, time.monotonic, lag_s, silent_s)
-        found = compared_tables(pair.tables, tables[0], tables[1], waiting)
+        found = compared_tables(pair.tables, tables[0], tables[1], waiting, ignored=pair.ignored)
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name
     return ReplicaComparison(

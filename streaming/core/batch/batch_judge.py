@@ -178,14 +178,18 @@ class BatchJudge:
     def _as_hidden(self, one: Arrived, row: RowState) -> Arrived:
         """The change; of a row that its replica is not shown it has seen nothing.
 
-        Covers moved past what was written there (docs/traps.md, A row that a filter hides). A
+        Covers moved past what was written there (docs/traps.md, A row that a filter hides). So they
+        do past the delete of a row that stays at its replica; an insert has seen no row there. A
         truncate may take such rows, wherever the table has a filter.
         """
         change = one.change
         if change.op.is_of_table:
             is_hidden = self.topology.has_filter(change.rid, change.table)
-        else:
+        elif row.exists:
             is_hidden = self.topology.hides(change.rid, change.table, row)
+        else:
+            keeps = self.topology.keeps_deleted(change.rid, change.table)
+            is_hidden = keeps and change.op is not Op.INSERT
         return one._replace(mre=0, mre_same=0) if is_hidden else one
 
     def _rejects_transaction(self, one: Arrived) -> bool:
@@ -402,13 +406,13 @@ class BatchJudge:
             self.entries.append(Refresh(rid, *key, row, "overtaken", realign.offset))
 
     def _send_to_who_refused(self, change: Change) -> None:
-        """Send the row to each other replica with a filter that refused it, or its delete.
+        """Send the row to each other replica that refused it and is not sent all, or its delete.
 
-        What leaves it hidden is sent to nobody, and would not end the refusal.
+        What leaves it hidden there is not sent, and would not end the refusal.
         """
         key = change.row
         for rid, mine in self.refusals.items():
-            if rid != change.rid and key in mine and self.topology.has_filter(rid, key[0]):
+            if rid != change.rid and key in mine and self.topology.sends_some(rid, key[0]):
                 self.changed[key] = realigned(self.changed[key], Realign(rid, self.hub_epoch))
                 self.entries.append(Refresh(rid, *key, self.changed[key], FILTERED))
 

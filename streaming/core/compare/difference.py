@@ -39,9 +39,16 @@ class DifferingRow:
 
 
 def differing_rows(
-    table: Table, first: Images, second: Images, keys: Collection[str]
+    table: Table,
+    first: Images,
+    second: Images,
+    keys: Collection[str],
+    ignored: DifferenceKind | None = None,
 ) -> list[DifferingRow]:
-    """The rows of these keys that differ as they stand now; one that became equal is left out."""
+    """The rows of these keys that differ as they stand now; one that became equal is left out.
+
+    `ignored`: rows of this kind do not differ, for an archive keeps them.
+    """
     ours, theirs = first(keys), second(keys)
     found = list[DifferingRow]()
     for key in keys:
@@ -49,7 +56,7 @@ def differing_rows(
         columns = differing_columns(table, *pair)
         if columns or (pair[0] is None) != (pair[1] is None):
             found.append(DifferingRow(table.name, key, *pair, columns))
-    return found
+    return [one for one in found if one.kind is not ignored]
 
 
 def differing_columns(table: Table, first: Image | None, second: Image | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from streaming.core.compare.difference import DifferenceKind
 from streaming.core.compare.digest import RangeDigest
 from streaming.core.compare.side import ComparedTable, RowsInMemory, parts_of
 from streaming.core.tracking.ranges import KeyRange
@@ -62,8 +63,11 @@ def differing_keys(
     pairs: Iterable[DigestPair],
     parts: int = PARTS,
     leaf_rows: int = LEAF_ROWS,
+    ignored: DifferenceKind | None = None,
 ) -> Iterator[str]:
     """Yield the key of each row that one side lacks or has otherwise, in order of ranges.
+
+    `ignored`: rows of this kind are left out.
 
     A range that differs is divided by keys of the side that has more rows, so that no part of it
     is large; equal parts are asked for once and never again.
@@ -75,7 +79,7 @@ def differing_keys(
             continue
         found = _divided(one, other, pair, parts) if pair.rows > leaf_rows else []
         if any(part.rows >= pair.rows for part in found) or not found:
-            yield from _by_row(one, other, pair.keys)
+            yield from _by_row(one, other, pair.keys, ignored)
         else:
             open_.extend(reversed(found))
 
@@ -94,6 +98,15 @@ def _digested(
     return [DigestPair(*each) for each in zip(parts_of(keys, bounds), *digests, strict=True)]
 
 
-def _by_row(one: ComparedTable, other: ComparedTable, keys: KeyRange) -> Iterator[str]:
+def _by_row(
+    one: ComparedTable, other: ComparedTable, keys: KeyRange, ignored: DifferenceKind | None
+) -> Iterator[str]:
     mine, theirs = one.hashes(keys), other.hashes(keys)
-    yield from (key for key in mine | theirs if mine.get(key) != theirs.get(key))
+    match ignored:
+        case DifferenceKind.ONLY_FIRST:
+            looked_at = theirs
+        case DifferenceKind.ONLY_SECOND:
+            looked_at = mine
+        case _:
+            looked_at = mine | theirs
+    yield from (key for key in looked_at if mine.get(key) != theirs.get(key))

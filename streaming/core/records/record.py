@@ -302,6 +302,8 @@ class ItemType(StrEnum):
     """the row as the hub has it, whatever the consumer has"""
     RANGE = "range"
     """the refreshes behind it are all rows of a range of keys"""
+    UPSERTS = "upserts"
+    """the same, for a consumer that is sent no deletes: its other rows of the range stay"""
     KEPT = "kept"
     """a row in a range that stays, or stays away, as the consumer wrote it"""
 
@@ -317,6 +319,7 @@ class RangeItem:
     None is an open end. Rows of the range that are not among them are deleted. One of the type
     `kept` is neither written nor deleted. `hidden`: so many more rows of the range the hub has,
     which a filter keeps from the consumer; 0: none, or it does not vouch for what is deleted.
+    `deletes`: False: it deletes nothing (`ItemType.UPSERTS`).
     """
 
     table: str
@@ -324,6 +327,12 @@ class RangeItem:
     to: str | None
     count: int
     hidden: int = 0
+    deletes: bool = True
+
+    @property
+    def type(self) -> ItemType:
+        """What it is on the wire."""
+        return ItemType.RANGE if self.deletes else ItemType.UPSERTS
 
 
 @dataclass(frozen=True, slots=True)

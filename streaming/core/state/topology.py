@@ -40,7 +40,8 @@ class Subscription:
     `columns`: table -> which of its columns are sent; of a table that is absent all of them.
     `configured`: the same of tables of which columns are not configured any more, whose values
     stand in rows all the same.
-    `priority`: one that is higher is sent first in a batch.
+    `priority`: one that is higher is sent first in a batch. `sends_deletes`: False: what others
+    delete, truncate or hide stays at the consumer as it was.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Subscription:
     columns: Mapping[str, ColumnFilter] = field(default_factory=dict)
     configured: Mapping[str, ColumnFilter] = field(default_factory=dict)
     priority: int = 0
+    sends_deletes: bool = True
 
     @property
     def is_by_packets(self) -> bool:
@@ -66,12 +68,16 @@ class Subscription:
     @property
     def unfiltered(self) -> frozenset[str]:
         """The tables of which every accepted change is sent."""
-        return self.tables - self.rows.keys()
+        return self.tables - self.rows.keys() if self.sends_deletes else frozenset()
 
     def sends_as(self, other: "Subscription", table: str) -> bool:
-        """Return whether it sends of a table what another one does: these rows, these columns."""
+        """Return whether a consumer has by another one what it is sent of a table by this one.
+
+        These rows, these columns; rows that were deleted are there if deletes were not sent.
+        """
         condition, theirs = (str(one.rows.get(table, "")) for one in (self, other))
-        return condition == theirs and self.columns.get(table) == other.columns.get(table)
+        is_alike = condition == theirs and self.columns.get(table) == other.columns.get(table)
+        return is_alike and (other.sends_deletes or not self.sends_deletes)
 
     @property
     def has_filters(self) -> bool:
@@ -166,6 +172,15 @@ class Topology:
         """Return whether this replica is sent every accepted change of the table."""
         subscription = self.by_consumer.get(rid)
         return subscription is not None and table in subscription.unfiltered
+
+    def sends_some(self, rid: int, table: str) -> bool:
+        """Return whether this replica is sent some of the accepted changes of the table only."""
+        return self.sees(rid, table) and not self.sends_all(rid, table)
+
+    def keeps_deleted(self, rid: int, table: str) -> bool:
+        """Return whether rows of the table that others delete stay at this replica."""
+        subscription = self.by_consumer.get(rid)
+        return subscription is not None and not subscription.sends_deletes and self.sees(rid, table)
 
     def has_filter(self, rid: int, table: str) -> bool:
         """Return whether this replica is shown some rows of the table only."""

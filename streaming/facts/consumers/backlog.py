@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from checkpoints.reading.epoch_history import epoch_history
 from checkpoints.reading.reader import Reader
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.epoch_history import EpochHistory, LagBehind
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.sending_times import SendingTimes

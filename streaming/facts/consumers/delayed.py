@@ -5,7 +5,7 @@ from datetime import datetime
 
 from checkpoints.commit.epochs import Checkpoint
 from checkpoints.times import time_of
-from streaming.config.sections import AgreementConfig
+from streaming.config.cluster import AgreementConfig
 from streaming.core.delivery.due import HeldReason, waiting_epochs
 from streaming.core.text.wording import as_count
 from streaming.facts.consumers.ruvs import state_of

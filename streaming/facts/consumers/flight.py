@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from checkpoints.reading.reader import Reader
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.batch.flight import applied_in, flight
 from streaming.core.model.errors import SourceError
 from streaming.core.state.replica_state import ReplicaState

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from checkpoints.reading.reader import Reader
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import Anchor, Lack, LogGap, epochs_purged, lack, refused
 from streaming.core.model.csn import rid_of
 from streaming.core.model.ruv import Ruv

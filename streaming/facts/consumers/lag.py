@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from checkpoints.commit.epochs import Checkpoint
 from checkpoints.reading.reader import Reader
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.lack import lack, own_counted
 from streaming.core.model.ruv import Ruv
 from streaming.core.state.agreement_state import AgreementState

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from checkpoints.reading.reader import Reader
 from checkpoints.times import time_of
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.delivery.waits import ResyncWait, prepares_rows, waiting_resync
 from streaming.core.model.command import CommandName, ResyncOrder, parse_resync_order
 from streaming.core.model.errors import ConfigError, HubError

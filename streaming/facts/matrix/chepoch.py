@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from checkpoints.reading.numbers import NumberedEpoch, commit_before, first_within, numbers_at
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.sections import AgreementConfig
 from streaming.core.matrix.rows import MovedColumn, moved
 from streaming.core.model.command import RowOrder
 from streaming.core.model.errors import ConfigError, QuestionError

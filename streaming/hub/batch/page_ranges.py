@@ -62,13 +62,16 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
 
 
 def _shown(there: RangeRows, sent_by: Subscription, *, vouches: bool) -> RangeRows:
-    """The rows of a range as the consumer is shown them; what else it has there is deleted."""
-    known, rows = sent_by.rows.get(there.keys.table), there.rows
+    """The rows of a range as the consumer is shown them; what else it has there is deleted.
+
+    Unless it is sent no deletes.
+    """
+    known, rows, deletes = sent_by.rows.get(there.keys.table), there.rows, sent_by.sends_deletes
     if known is not None:
         rows = rows.filter(pa.array(known.shown(rows["image"].to_pylist()), pa.bool_()))
-    hidden = there.rows.num_rows - rows.num_rows if vouches else 0
+    hidden = there.rows.num_rows - rows.num_rows if vouches and deletes else 0
     cut = with_shown_columns(rows, there.keys.table, sent_by)
-    return there._replace(rows=cut, hidden=hidden)
+    return there._replace(rows=cut, hidden=hidden, deletes=deletes)
 
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:

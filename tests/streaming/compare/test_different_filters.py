@@ -1,9 +1,12 @@
 """Two databases that are shown different parts differ, and nothing is wrong with them."""
 
+from dataclasses import replace
+
 import pytest
 
 from connectors.agent.settings import DatabaseAddress
-from streaming.compare.sides import ComparedSide, check_filters
+from streaming.compare.sides import ComparedPair, ComparedSide, check_filters
+from streaming.core.compare.difference import DifferenceKind
 from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.errors import QuestionError
 from streaming.core.model.table import ColumnType, Table
@@ -50,3 +53,25 @@ def test_who_asks_for_more_columns_is_sent_to_the_hub(columns: str) -> None:
     """Each row would count as one that differs."""
     with pytest.raises(QuestionError, match="a and b are shown different columns of table t"):
         check_filters(side("a", columns="k"), side("b", columns=columns), ["u", "t"])
+
+
+def test_two_archives_are_sent_to_the_hub() -> None:
+    """Each may have rows that nobody else has any more; beside another database that is no matter."""
+    first, second = (replace(side(name), keeps_deleted=True) for name in "ab")
+
+    check_filters(first, side("c"), ["t"])
+    with pytest.raises(QuestionError, match="a and b both keep what others delete"):
+        check_filters(first, second, ["t"])
+
+
+@pytest.mark.parametrize(
+    ("keeping", "ignored"),
+    [("", None), ("a", DifferenceKind.ONLY_FIRST), ("b", DifferenceKind.ONLY_SECOND)],
+)
+def test_rows_that_an_archive_alone_has_are_no_difference(
+    keeping: str, ignored: DifferenceKind | None
+) -> None:
+    """Rows that it lacks are."""
+    sides = (replace(side(name), keeps_deleted=name == keeping) for name in "ab")
+
+    assert ComparedPair(*sides, (TABLE,), {}).ignored is ignored

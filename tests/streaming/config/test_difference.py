@@ -62,6 +62,8 @@ SHORTENED = (
     "a gets table t anew; what it writes there meanwhile is concurrent; start its agent with it"
 )
 
+ALL_SENT = ["insert", "update", "delete"]
+
 TABLES, AGREEMENTS = BEFORE["tables"], BEFORE["agreements"]
 CASES = [
     (
@@ -137,12 +139,20 @@ CASES = [
         ),
     ),
     (
+        changed(agreements=[{**AGREEMENTS[0], "send": ["insert", "update"]}, AGREEMENTS[1]]),
+        (
+            *("agreements[to-a].send", CHANGED, ALL_SENT, ALL_SENT[:2], HoldsFrom.HUB_EPOCH),
+            "what others delete stays at a from then on",
+        ),
+    ),
+    (
         changed(agreements=AGREEMENTS[:1]),
         (
             *("agreements[to-b]", REMOVED),
             {
                 "consumer": "b",
                 "tables": ["t"],
+                "send": ["insert", "update", "delete"],
                 "packet_every_s": 10,
                 "delay_s": 0,
                 "bytes_per_s": 0,
@@ -182,3 +192,15 @@ def test_what_one_direction_adds_the_other_removes(one: Config, other: Config) -
     assert {(d.path, str(d.before), str(d.after)) for d in there} == {
         (d.path, str(d.after), str(d.before)) for d in back
     }
+
+
+def test_an_archive_that_is_none_any_more_gets_everything_anew() -> None:
+    """It has rows that others deleted long ago."""
+    archive = changed(agreements=[{**AGREEMENTS[0], "send": ["update", "insert"]}, AGREEMENTS[1]])
+
+    (found,) = differences(archive, config(BEFORE))
+
+    assert found.causes == (
+        "a gets every row of its tables anew, and loses those that the hub does not have; what it"
+        " writes there meanwhile is concurrent"
+    )

@@ -126,6 +126,7 @@ def log_of(found: list[RowEntry]) -> pa.Table:
     st.integers(1, 3),
     st.sampled_from([{}, {"t": FILTERED}, {"t": FILTERED, "u": FILTERED}]),
     st.sampled_from([{}, {"t": SHORT}, {"t": SHORT, "u": MASKED}]),
+    st.booleans(),
 )
 def test_columns_and_core_agree_on_who_is_sent_what(
     found: list[RowEntry],
@@ -136,6 +137,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     epochs: int,
     filters: dict[str, RowPredicate],
     columns: dict[str, ColumnFilter],
+    deletes: bool,  # noqa: FBT001 - Hypothesis gives it by its place
 ) -> None:
     """A row that only one of them sends is lost, or sent back to a replica that has it.
 
@@ -145,14 +147,18 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     for rid, number in known.items():
         ruv = ruv.with_csn(csn(number, rid))
     log = log_of(found)
-    subscription = Subscription("a", consumer, frozenset(tables), rows=filters, columns=columns)
+    subscription = Subscription(
+        *("a", consumer, frozenset(tables)), rows=filters, columns=columns, sends_deletes=deletes
+    )
 
     outgoing = Outgoing(log)
     marked = Recipients(log).of(subscription, ruv, floors)
     backwards = np.arange(len(found))[::-1]
     sent = sent_rows(log.take(backwards), subscription, send_range(0, epochs, 0, ruv), floors)
 
-    mine = [one for one in found if is_for(one, consumer, tables, ruv, floors, filters)]
+    mine = [
+        one for one in found if is_for(one, consumer, tables, ruv, floors, filters, deletes=deletes)
+    ]
     assert [found[place] for place in np.flatnonzero(marked)] == mine
     assert outgoing.sends(subscription, ruv, floors) == bool(mine)
     expected = last_of_rows(mine) if epochs > 1 else mine

@@ -59,11 +59,17 @@ class AskedSide:
         return self.read.hashes(keys)
 
 
-def narrowed(one: AskedSide, other: AskedSide, *, is_read: bool = False) -> Iterator[str]:
+def narrowed(
+    one: AskedSide,
+    other: AskedSide,
+    ignored: DifferenceKind | None = None,
+    *,
+    is_read: bool = False,
+) -> Iterator[str]:
     """The keys that differ, in small parts; `is_read`: one side has its rows in memory."""
     first = one.read if is_read else one
     parts = digested(first, other, KeyRange("t"), FIRST_ROWS)
-    return differing_keys(first, other, parts, PARTS, LEAF_ROWS)
+    return differing_keys(first, other, parts, PARTS, LEAF_ROWS, ignored)
 
 
 @examples()
@@ -120,3 +126,19 @@ def test_a_row_that_became_equal_is_left_out() -> None:
     found = differing_rows(T, one.images, other.images, keys)
 
     assert [row.key for row in found] == [key(2)]
+
+
+@examples()
+@given(rows, rows, st.sampled_from(DifferenceKind))
+def test_rows_of_a_kind_that_does_not_matter_are_left_out(
+    ours: dict[int, str], theirs: dict[int, str], ignored: DifferenceKind
+) -> None:
+    """An archive has rows that the hub does not have any more; the others are found among them."""
+    one, other = AskedSide(ours), AskedSide(theirs)
+    every = differing_rows(T, one.images, other.images, [*narrowed(one, other)])
+
+    found = differing_rows(T, one.images, other.images, [*narrowed(one, other, ignored)], ignored)
+
+    assert sorted(row.key for row in found) == sorted(
+        row.key for row in every if row.kind is not ignored
+    )
