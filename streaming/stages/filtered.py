@@ -76,8 +76,8 @@ def left_out(log: pa.Table, subscription: Subscription) -> Bools:
 
 def deletes(log: pa.Table, subscription: Subscription) -> Bools:
     """Mark the rows of the changelog that are a delete to the agreement's consumer."""
-    ops = pa.array([Op.DELETE.value, Op.TRUNCATE.value], pa.string())
-    return np.asarray(bools(pc.is_in(log["op"], ops)) | hidden(log, subscription), dtype=np.bool_)
+    gone = bools(pc.is_in(log["op"], pa.array([Op.DELETE.value, Op.TRUNCATE.value], pa.string())))
+    return gone | hidden(log, subscription) if subscription.rows else gone
 
 
 def _not_shown(row_filter: RowFilter, images: Sequence[str | None]) -> list[bool]:

@@ -180,6 +180,8 @@ class ScriptedReplica:
 
     def _drop_strangers(self, span: RangeItem, sent: Sequence[Item | RangeItem]) -> None:
         """Delete the rows of a range that are not among those that were sent."""
+        if not span.deletes:
+            return
         keys, kept = (
             KeyRange(span.table, span.after, span.to),
             {item.key for item in sent if isinstance(item, Item)},

@@ -154,11 +154,8 @@ class Backend(Protocol):
         Nothing is unread: what was sent before is taken by what held then.
         """
 
-    def show(self, rid: int, table: str, condition: str = "") -> None:
-        """Start it again with a configuration by which this consumer is sent these rows of a table.
-
-        `condition`: of the rows; "": all of them.
-        """
+    def reconfigure(self, topology: Topology) -> None:
+        """Start again with a configuration by which agreements send something else."""
 
     def mark_away(self, rid: int) -> None:
         """Mark a consumer as away, as when it has acknowledged nothing in time."""
@@ -247,3 +244,9 @@ def with_rows(topology: Topology, rid: int, table: str, condition: str) -> Topol
         rows[table] = RowPredicate(condition, topology.tables[table])
     other = replace(one, tables=one.tables | {table}, rows=rows)
     return replace(topology, subscriptions={**topology.subscriptions, one.name: other})
+
+
+def with_deletes(topology: Topology, rid: int, *, are_sent: bool) -> Topology:
+    """The topology in which this consumer is sent deletes, or is an archive."""
+    other = replace(topology.by_consumer[rid], sends_deletes=are_sent)
+    return replace(topology, subscriptions={**topology.subscriptions, other.name: other})

@@ -79,7 +79,7 @@ from streaming.core.tracking.resync import (
 )
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_rows
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.post import Packet
 from tests.model.undone import undone_rows
 from tests.reference.batch import BatchDecision, decide
@@ -557,11 +557,11 @@ class PureHub:
         self.writes[rid] = before | one if is_allowed else before - one
         self.restart(0)
 
-    def show(self, rid: int, table: str, condition: str = "") -> None:
-        """Start again with a configuration by which this consumer is sent these rows of a table."""
+    def reconfigure(self, topology: Topology) -> None:
+        """Start again with a configuration by which agreements send something else."""
         self.restart(0)
         before, rids = self.topology, list(self.state.replicas)
-        self.topology = with_rows(before, rid, table, condition)
+        self.topology = topology
         changed = LastTopology(before, 0)
         self.state = adopted(self.state, self.topology, rids, before=changed)
 

@@ -12,6 +12,7 @@ from checkpoints.commit.faults import FaultPoint
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import OnRefused
 from streaming.core.records.record import Item, RangeItem, Reason, Update
+from tests.model.backend import with_deletes, with_rows
 from tests.model.hub import PureHub
 from tests.model.post import Post
 from tests.model.replica import Replica, name_of, row_of, value_of
@@ -974,14 +975,21 @@ def _may_write(story: Story, replica: str, table: str, *, is_allowed: bool) -> N
 @sentence("{replica} is sent {table} from now on")
 def is_sent_table(story: Story, replica: str, table: str) -> None:
     """The hub ends, and starts again with a wider agreement; what is unread stays so."""
-    story.world.hub.show(story.replica(replica).rid, table)
+    sees_rows(story, replica, "all", table)
 
 
 @sentence("{replica} sees {values} of {table} from now on")
 def sees_rows(story: Story, replica: str, values: str, table: str) -> None:
     """The same with another condition: `w1|w3`, the rows with these values; `all`, all rows."""
-    condition = "" if values == "all" else _condition(values)
-    story.world.hub.show(story.replica(replica).rid, table, condition)
+    hub, condition = story.world.hub, "" if values == "all" else _condition(values)
+    hub.reconfigure(with_rows(hub.topology, story.replica(replica).rid, table, condition))
+
+
+@sentence("{replica} is {what} archive from now on")
+def is_archive(story: Story, replica: str, what: str) -> None:
+    """The same with deletes that are not sent: `an` archive; or are: `no` archive."""
+    hub, rid = story.world.hub, story.replica(replica).rid
+    hub.reconfigure(with_deletes(hub.topology, rid, are_sent=what == "no"))
 
 
 def _condition(values: str) -> str:

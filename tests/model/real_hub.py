@@ -56,7 +56,7 @@ from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, with_rows
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 from tests.model.post import Packet
 
@@ -292,9 +292,9 @@ class RealHub:
         self._close()
         self.restart(0)
 
-    def show(self, rid: int, table: str, condition: str = "") -> None:
-        """Change what the agreement of this consumer sends of a table, and start the hub again."""
-        self.topology = with_rows(self.topology, rid, table, condition)
+    def reconfigure(self, topology: Topology) -> None:
+        """Start again with a configuration by which agreements send something else."""
+        self.topology = topology
         self._configure()
         self._close()
         self.restart(0)

@@ -138,8 +138,8 @@ PURGES = {**PUTS_BACK, **REFUSES, **UNWRITABLE, **REUSES, "purge": 8, "pass_time
 UNDOES = {**AWAY, **LOSES, "undo": 4}
 """The same with an operator who undoes transactions, for everybody."""
 
-REFILTERS = {**AWAY, **GOOD, "refilter": 4}
-"""The same with consumers that are shown other rows from now on."""
+REFILTERS = {**AWAY, **GOOD, "refilter": 4, "archive": 1}
+"""The same with consumers that are shown other rows, or are archives, from now on."""
 
 FEEDS = {
     **AWAY,
@@ -462,6 +462,10 @@ class Storyteller:
         if self.world.sees(replica, key):
             values = "all" if number > 3 else _every(number, self.written + number)
             self.add_sentence(f"{replica} sees {values} of {table_of(key)} from now on")
+
+    def archive(self, replica: str, _: str, number: int) -> None:
+        """A replica is sent no deletes from now on, or is again."""
+        self.add_sentence(f"{replica} is {'an' if number > 2 else 'no'} archive from now on")
 
     def release_forbidden(self, _: str, __: str, ___: int) -> None:
         """An operator releases what was forbidden; what still is stays where it is."""

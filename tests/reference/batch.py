@@ -186,6 +186,7 @@ def after(
                 a.sent_ruv,
                 intake.replicas[a.consumer].floors,
                 topology.subscriptions[name].rows,
+                deletes=topology.subscriptions[name].sends_deletes,
             )
             for entry in entries
         )

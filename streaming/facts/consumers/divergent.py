@@ -81,9 +81,10 @@ def differing_text(rows: int, listed: Sequence[DivergentRow]) -> str:
 
 def _refused(config: Config, reader: Reader) -> Iterable[DivergentRow]:
     """Rows that a consumer is sent, and that its database refused as they stand."""
-    names, receives = names_of(config), _receives(config)
+    names = names_of(config)
+    sent = {one.consumer: one.tables for one in map(config.subscription, config.agreements)}
     for row in reader.refused_rows():
-        if row["table"] in receives.get(row["loser_rid"], ()):
+        if row["table"] in sent.get(row["loser_rid"], ()):
             yield DivergentRow(
                 names[row["loser_rid"]],
                 DivergenceKind.REFUSED,

@@ -743,8 +743,15 @@ def refused(rid: int, **others: object) -> dict[str, object]:
     return {**row, **facts, "resolution": "open", **others}
 
 
-def test_a_refused_row_is_not_level(slackwater: Slackwater, state: WrittenState) -> None:
+@pytest.mark.parametrize(
+    "sent", ["", "rows.t = 'id > 0'", 'send = ["insert", "update"]'], ids=["all", "some", "archive"]
+)
+def test_a_refused_row_is_not_level(
+    slackwater: Slackwater, config_file: Path, state: WrittenState, sent: str
+) -> None:
     """Its consumer acknowledged everything, and lacks the row nevertheless."""
+    text = config_file.read_text()
+    config_file.write_text(text.replace('name = "to-b"', f'name = "to-b"\n{sent}'))
     commit_level(state, refused=1)
     state.append(TableName.CONFLICTS, refused(2))
 

@@ -56,7 +56,7 @@ def test_who_asks_for_more_columns_is_sent_to_the_hub(columns: str) -> None:
 
 
 def test_two_archives_are_sent_to_the_hub() -> None:
-    """Each may have rows that nobody else has any more; beside another database that is no matter."""
+    """Each may have rows that nobody else has any more."""
     first, second = (replace(side(name), keeps_deleted=True) for name in "ab")
 
     check_filters(first, side("c"), ["t"])
@@ -72,6 +72,6 @@ def test_rows_that_an_archive_alone_has_are_no_difference(
     keeping: str, ignored: DifferenceKind | None
 ) -> None:
     """Rows that it lacks are."""
-    sides = (replace(side(name), keeps_deleted=name == keeping) for name in "ab")
+    first, second = (replace(side(name), keeps_deleted=name == keeping) for name in "ab")
 
-    assert ComparedPair(*sides, (TABLE,), {}).ignored is ignored
+    assert ComparedPair(first, second, (TABLE,), {}).ignored is ignored

@@ -762,3 +762,28 @@ def test_a_folder_for_the_state_is_named_without_a_login(
     text = complaint(file, GOOD)
 
     assert "SLACKWATER_STATE_FOLDER=s3://***@b/x" in text
+
+
+@pytest.mark.parametrize(
+    ("send", "sends_deletes"),
+    [(["insert", "update"], False), (["delete", "update", "insert"], True)],
+)
+def test_an_agreement_may_leave_out_deletes(
+    file: Path, send: list[str], *, sends_deletes: bool
+) -> None:
+    """In whatever order what is sent is named."""
+    file.write_text(GOOD.replace('consumer = "a"', f'consumer = "a"\nsend = {send}'))
+    config = load(file)
+
+    one, other = map(config.subscription, config.agreements)
+
+    assert (one.sends_deletes, other.sends_deletes) == (sends_deletes, True)
+
+
+@pytest.mark.parametrize("send", ["[]", '["insert"]', '["update", "delete"]', '["truncate"]'])
+def test_an_agreement_leaves_out_nothing_else(file: Path, send: str) -> None:
+    """Without inserts or updates its rows would be those of no moment."""
+    file.write_text(GOOD.replace('consumer = "a"', f'consumer = "a"\nsend = {send}'))
+
+    with pytest.raises(ConfigError, match=r"agreements\[0\].send"):
+        load(file)

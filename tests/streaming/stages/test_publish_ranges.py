@@ -91,6 +91,20 @@ def test_columns_and_core_write_the_same_items(ranges: Ranges) -> None:
 NUMBERED = Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT32})
 
 
+def test_a_range_of_an_archive_deletes_nothing() -> None:
+    """An agent that does not know the type stops, and deletes nothing either."""
+    shown, other = (RowState(1, 3, csn(n), exists=True, image=f'{{"n":{n}}}') for n in (1, 2))
+    entry = RangeRefresh(CONSUMER, KeyRange("t"), (("1", shown), ("2", other)), (), is_vouched=True)
+
+    head, *behind = items_of(entry, {"t": RowPredicate("n = 1", NUMBERED)}, deletes=False)
+
+    assert head == RangeItem("t", None, None, 1, 0, deletes=False)
+    sent = columns({"1": (1, 1, '{"n":1}')})
+    there = page_items([RangeRows(KeyRange("t"), sent, deletes=False)]).to_pylist()
+    assert there == [item_text(one).encode() for one in (head, *behind)]
+    assert b'"type":"upserts"' in there[0]
+
+
 @pytest.mark.parametrize("is_vouched", [True, False])
 def test_a_range_says_how_many_rows_it_hides(*, is_vouched: bool) -> None:
     """Where the hub vouches for them; it names none of them."""
