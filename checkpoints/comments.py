@@ -141,7 +141,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "id": "<rid>-<offset>, <rid>.<n>-<offset> if its topic was created again n times;"
         " of a change of the hub itself <rid>-<csn>",
         "action": "kept, released or dropped; the newest row of an id counts",
-        "reason": "why: json, version, kind, csn, rid, rights, table, key, size, session, late ...",
+        "reason": "why: json, version, kind, csn, rid, rights, table, column, key, size, session,"
+        " late ...",
         "detail": "what was expected and what was found",
         "topic": "topic of the record; null: a change of the hub itself",
         "value": "original bytes of the record; null: it could not be read again. Of one larger"
@@ -151,6 +152,8 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "sha256": "of one that is not kept whole: the SHA-256 of all its bytes",
         "kind": "kind of the record, as far as it could be read",
         "invalid": "whether the record alone gives the reason",
+        "mre": "of a change that waits for a column: the hub epoch up to which its replica had seen"
+        " everything",
     },
     TableName.PENDING: {
         "place": "place within the batch: a later row of one (rid, csn) counts",

@@ -1,6 +1,6 @@
 """Table `config`: each version of the configuration, operators' commands, and comparisons."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,17 @@ def _has_stored(
         "document": document,
     }
     return store.append_once(TableName.CONFIG, rows_of(TableName.CONFIG, [row]), KEY, number)
+
+
+def append_commands(store: StateStore, commands: Sequence[Mapping[str, object]]) -> int:
+    """Append commands under the next free numbers; the first of them, 0 of none."""
+    while commands:
+        first = last_number(store) + 1
+        rows = [{"number": n, "kind": "command", **one} for n, one in enumerate(commands, first)]
+        last, appended = first + len(rows) - 1, rows_of(TableName.CONFIG, rows)
+        if store.append_once(TableName.CONFIG, appended, KEY, last, first=first):
+            return first
+    return 0
 
 
 def last_number(store: StateStore) -> int:

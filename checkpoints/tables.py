@@ -134,6 +134,7 @@ QUARANTINE = pa.schema(
         ("sha256", pa.string()),
         ("kind", pa.string()),
         ("invalid", pa.bool_()),
+        ("mre", pa.int64()),
     ]
 )
 

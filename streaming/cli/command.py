@@ -1,11 +1,10 @@
 """An operator's command: a row in `config` that a running hub executes with its next batch."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
-from checkpoints.config import KEY, last_number
+from checkpoints import config
 from checkpoints.reading.reader import Reader
-from checkpoints.store import StateStore, rows_of
-from checkpoints.tables import TableName
+from checkpoints.store import StateStore
 from streaming.cli.inputs import now
 from streaming.core.model.command import CommandName
 from streaming.core.text.wording import as_count
@@ -55,7 +54,7 @@ def appended(
 def append_anew(reader: Reader, command: CommandName, argument: str) -> None:
     """Append the command though it is queued already: one in between has undone it."""
     given = {"command": command.value, "argument": argument, "at": now()}
-    _append(StateStore(reader.root), [given | {"seen": _committed(reader)}])
+    config.append_commands(StateStore(reader.root), [given | {"seen": _committed(reader)}])
 
 
 def append_commands(
@@ -98,22 +97,12 @@ def _numbers(
         "seen": _committed(reader) if seen is None else seen,
     }
     new = [one for one in arguments if one not in queued]
-    first = _append(StateStore(reader.root), [fields | {"argument": one} for one in new])
+    first = config.append_commands(
+        StateStore(reader.root), [fields | {"argument": one} for one in new]
+    )
     given = queued | {one: number for number, one in enumerate(new, first)}
     return {one: given[one] for one in arguments}
 
 
 def _committed(reader: Reader) -> int:
     return reader.commit.state.hub_epoch if reader.commit else 0
-
-
-def _append(store: StateStore, commands: Sequence[Mapping[str, object]]) -> int:
-    """Append under the next free numbers, and return the first; retry if one is taken first."""
-    while commands:
-        first = last_number(store) + 1
-        rows = [{"number": n, "kind": "command", **one} for n, one in enumerate(commands, first)]
-        last = first + len(rows) - 1
-        appended = rows_of(TableName.CONFIG, rows)
-        if store.append_once(TableName.CONFIG, appended, KEY, last, first=first):
-            return first
-    return 0

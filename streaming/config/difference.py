@@ -147,7 +147,10 @@ class _Causes:
             case "tables[].function":
                 return "decides what is judged from then on; what was judged stays as it is"
             case "tables[].columns" if kind is ValueChange.REMOVED:
-                return "a change that has it is quarantined as `table`; start every agent with it"
+                return (
+                    "a change that has it is quarantined as `column`, and goes on once it is back;"
+                    " start every agent with it"
+                )
             case "tables[].columns":
                 return "start every agent with it"
             case "agreements[].consumer":

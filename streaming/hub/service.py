@@ -40,6 +40,7 @@ from streaming.hub.batch.pipeline import hold, process, tend
 from streaming.hub.batch.rest import NOTHING_HELD, read_once
 from streaming.hub.batch.settings import BatchSettings, Effects
 from streaming.hub.batch.source import Source, furthest, last_records, ranges
+from streaming.hub.column_waits import ColumnWaits
 from streaming.hub.configured import settings_of, with_retired
 from streaming.hub.in_force import ConfigInForce
 from streaming.hub.memory import keep_memory
@@ -58,6 +59,7 @@ from streaming.hub.topics.topic_look import TopicLook
 from streaming.hub.topics.updates import UpdatesTopics
 from streaming.hub.topics.usable import PausedTopics, Unreadable, Unwritable
 from streaming.jvm.master import is_local_master
+from streaming.operator.going_on import WaitingColumns
 from streaming.operator.inbox import CommandInbox
 
 LOG = logging.getLogger("slackwater")
@@ -108,6 +110,7 @@ class Service:
         self.importer = packet_importer(config, self.options.now, lambda: self.hub)
         self.hub.place_at = self.importer.place_at
         self.unwritable = Unwritable(self.settings.updates_topics)
+        self.column_waits = self._column_waits()
         self.paused = PausedTopics(self.settings.topics, self.settings.open_transactions)
         keep_pinned(self.store, _now_ms())
         is_local = is_local_master(spark.sparkContext.master or "")
@@ -183,11 +186,20 @@ class Service:
             write_packet=self.packet_folders.write,
         )
 
+    def _column_waits(self) -> ColumnWaits:
+        """Lets go on what waits for a column that the configuration has now."""
+        outlets, topology = self.hub.outlets, self.settings.topology
+        known = self.config.hub.rid, {*self.settings.topics.values()}, topology.skew_s
+        looks = WaitingColumns(self.store, *known, outlets.revalidate, outlets.originals)
+        return ColumnWaits(looks.order, topology.refused_again_ms)
+
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:
         """Read until stopped, or until `is_superseded`; between two batches, all published."""
         keep_memory()
         try:
             self._find_losses()
+            if available_now:
+                self.column_waits.look(self.hub.ledger.last, _now_ms())
             self.importer.start(once=available_now)
             self.poll.start()
             self._warm_up(end)
@@ -350,6 +362,7 @@ class Service:
                     self.shown = self._ends()
                 if not self._process(self.planned):
                     tend(self.hub, _now_ms())
+                self.column_waits.follow(self.hub.ledger.last, _now_ms())
                 self.report.tick(self.hub.state, self.hub.behind(self.poll.ends))
         finally:
             self.turn.release()

@@ -121,9 +121,22 @@ def _is_drop(command: Command) -> bool:
     return command.name is CommandName.DROP
 
 
+def releasable(
+    rows: Sequence[Mapping[str, Any]], revalidate: Revalidate, originals: Originals
+) -> set[str]:
+    """The ids of those records in quarantine that a release would make changes of the hub now."""
+    whole = [row for row in _whole(rows, originals) if row["value"] is not None]
+    return {id_ for id_, fact in _facts(whole, revalidate).items() if _is_releasable(fact)}
+
+
+def _is_releasable(fact: Mapping[str, Any]) -> bool:
+    is_change = fact["kind"] == RecordKind.CHANGE and fact["op"] != Op.TRUNCATE
+    return is_change and fact["reason"] is None
+
+
 def _release(fact: Mapping[str, Any], author: HubChangeWriter, seen: int) -> bool:
     """Make the record's change a change of the hub; False if it is still invalid."""
-    if fact["reason"] is not None or fact["kind"] != RecordKind.CHANGE or fact["op"] == Op.TRUNCATE:
+    if not _is_releasable(fact):
         return False
     images = fact["after"], fact["before"]
     author.make(fact["table"], fact["key"], Op(fact["op"]), *images, seen, fact["csn"])

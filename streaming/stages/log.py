@@ -283,6 +283,7 @@ def _kept_record(q: Quarantined, topics: Mapping[int, str], kept: KeptBytes) -> 
         "sha256": kept.sha256,
         "kind": q.kind.value if q.kind else None,
         "invalid": q.is_invalid,
+        "mre": q.mre,
     }
 
 

@@ -8,10 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.embedded.broker import Broker
+from streaming.cli.main import main
+from tests.harness import verdict
 from tests.harness.agents_of_kinds import agents, create, execute, select
 from tests.harness.hub_process import wait_until
 from tests.harness.site import Site, site
 
+WITH_C = 'columns = { k = "text", v = "text", c = "text" }'
+WITHOUT_C = 'columns = { k = "text", v = "text" }'
 CREATE = "CREATE TABLE t (k TEXT NOT NULL PRIMARY KEY, v TEXT)"
 Rows = dict[str, tuple[Any, ...]]
 
@@ -59,6 +63,18 @@ def waits(at: Site) -> set[tuple[str, str, int]]:
 def wait_for_waits(at: Site, *expected: tuple[str, str, int]) -> None:
     """Wait until that waits, and nothing else."""
     wait_until(lambda: waits(at) == {*expected}, lambda: f"{waits(at)} is not {expected}")
+
+
+def apply(at: Site, columns: str) -> None:
+    """Have a running hub take these columns of table t over."""
+    configure(at, columns)
+    assert main(["config", "apply", str(at.file), "--yes"]) == 0
+
+
+def uncarried(at: Site) -> set[tuple[str, str]]:
+    """Replica and key of the rows that are listed because their column is not configured."""
+    found = at.slackwater("level", "--wait", "1")["differing"]
+    return {(one["replica"], one["key"]) for one in found if one["code"] == "column"}
 
 
 def is_level(at: Site) -> bool:
@@ -114,3 +130,58 @@ def test_a_column_is_gone_at_one_replica_and_written_at_the_others(
         execute(three, "b", "UPDATE t SET v = '2' WHERE k = 'old'")
         wait_for_waits(three, ("b", "d", 1))
         all_hold(three, "ac", "v, c, d", {"old": ("2", "red", "x"), "new": ("1", "blue", "y")})
+
+
+def test_the_configuration_loses_a_column_and_gets_it_back(three: Site) -> None:
+    """What waited for it at a database goes on without it; what has it waits until it is back.
+
+    Nothing but the configuration is changed, and the hub is killed over it.
+    """
+    configure(three, WITH_C)
+    execute(three, "a", "ALTER TABLE t ADD COLUMN c TEXT")
+    with agents(three, "abc"):
+        with three.hub() as hub:
+            hub.waits_for(lambda: "ready at" in hub.output, "it is ready")
+            execute(three, "b", "INSERT INTO t VALUES ('old', '0')")
+            all_hold(three, "abc", "v", {"old": ("0",)})
+            execute(three, "a", "INSERT INTO t VALUES ('of-a', '1', 'red')")
+            wait_for_waits(three, ("b", "c", 1), ("c", "c", 1))
+
+            apply(three, WITHOUT_C)
+
+            all_hold(three, "bc", "v", {"old": ("0",), "of-a": ("1",)})
+            wait_for_waits(three)
+            assert is_level(three)
+            assert three.slackwater("status")["problems"] == []
+
+            execute(three, "b", "DELETE FROM t WHERE k = 'of-a'")
+            all_hold(three, "a", "v", {"old": ("0",)})
+            execute(three, "a", "UPDATE t SET v = '2', c = 'blue' WHERE k = 'old'")
+            execute(three, "a", "INSERT INTO t VALUES ('one', '1', 'x'), ('two', '1', 'y')")
+            execute(three, "a", "UPDATE t SET v = '3' WHERE k = 'old'")
+            execute(three, "b", "INSERT INTO t VALUES ('of-b', '1')")
+            all_hold(three, "c", "v", {"old": ("0",), "of-b": ("1",)})
+            waiting = {("a", f'{{"k":"{key}"}}') for key in ("old", "one", "two")}
+            wait_until(lambda: uncarried(three) == waiting, lambda: f"{uncarried(three)}")
+            (problem,) = three.slackwater("status")["problems"]
+            assert "a alone has 3 rows" in problem["what"]
+
+            apply(three, WITH_C)
+            hub.kill()
+        for name in "bc":
+            execute(three, name, "ALTER TABLE t ADD COLUMN c TEXT")
+        with three.hub() as hub:
+            everything: Rows = {
+                "old": ("3", "blue"),
+                "one": ("1", "x"),
+                "two": ("1", "y"),
+                "of-b": ("1", None),
+            }
+            all_hold(three, "abc", "v, c", everything)
+            assert is_level(three)
+            assert three.slackwater("status")["problems"] == []
+            assert three.slackwater("quarantine", "list") == []
+            hub.terminate()
+            hub.ends_with(0)
+    own = [one for one in verdict.changes_of(three) if one["rid"] == three.config().hub.rid]
+    assert [one["verdict"] for one in own] == ["accepted"] * 4

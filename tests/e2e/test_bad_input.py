@@ -69,7 +69,7 @@ def say_everything_bad(a: ScriptedReplica) -> Kept:
     bad(Reason.RID, altered(a, lambda r: r.update(csn=r["csn"][:12] + "00090000")))
     bad(Reason.SESSION, wire.encode("another", a.change("k", "v")))
     bad(Reason.TABLE, altered(a, lambda r: r.update(table="u")))
-    bad(Reason.TABLE, altered(a, lambda r: r["after"].update(w="no such column")))
+    bad(Reason.COLUMN, altered(a, lambda r: r["after"].update(w="no such column")))
     bad(Reason.TABLE, altered(a, lambda r: r["after"].update(v=1)))
     bad(Reason.KEY, altered(a, lambda r: r.update(key={"k": "not the image's"})))
     bad(Reason.SIZE, altered(a, lambda r: r["after"].update(v="x" * RECORD_BYTES)))

@@ -264,9 +264,9 @@ BAD: dict[str, tuple[Reason, str, bytes]] = {
     "own of another": (Reason.RID, "field own: it is of", control("hello", own=f'"{OTHER_CSN}"')),
     "unknown table": (Reason.TABLE, "not in the config", change(table='"Orders"')),
     "table a number": (Reason.TABLE, "not in the config", change(table="5")),
-    "unknown column": (Reason.TABLE, '"more"', change(after='{"id":"1","more":1}')),
-    "unknown column before": (Reason.TABLE, '"more"', change(before='{"id":"1","more":1}')),
-    "column in capitals": (Reason.TABLE, '"QTY"', change(after='{"id":"1","name":"a","QTY":5}')),
+    "unknown column": (Reason.COLUMN, '"more"', change(after='{"id":"1","more":1}')),
+    "unknown column before": (Reason.COLUMN, '"more"', change(before='{"id":"1","more":1}')),
+    "column in capitals": (Reason.COLUMN, '"QTY"', change(after='{"id":"1","name":"a","QTY":5}')),
     "column twice": (Reason.TABLE, "twice", change(after='{"id":"1","name":"a","qty":5,"qty":5}')),
     "wrong type": (
         Reason.TABLE,
@@ -367,6 +367,7 @@ FIRST: dict[Reason, bytes] = {
     Reason.CSN: change(csn=f'"{OTHER_CSN.upper()}"'),
     Reason.RID: change(csn=f'"{OTHER_CSN}"', table='"x"'),
     Reason.TABLE: change(table='"x"', key='{"x":1}'),
+    Reason.COLUMN: change(after='{"more":1}', key='{"x":1}'),
     Reason.KEY: change(key='{"x":1}', more=f'"{"x" * RECORD_BYTES}"'),
     Reason.SIZE: change(session=None, more=f'"{"x" * RECORD_BYTES}"'),
 }

@@ -411,7 +411,16 @@ class TransactionIntake:
     def _quarantine(
         self, received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
     ) -> None:
-        self.quarantined.append(quarantined_record(received, reason, detail, content))
+        seen = self._mre(received) if reason is Reason.COLUMN else None
+        self.quarantined.append(quarantined_record(received, reason, detail, content, seen))
+
+    def _mre(self, received: ReceivedRecord) -> int | None:
+        """The MRE of a change that is not taken now; None: the record is no change."""
+        match received.record:
+            case Change() as change if self.topology.sees(received.rid, change.table):
+                return mre(self.replicas[received.rid].sessions, change.epoch)
+            case record:
+                return 0 if isinstance(record, Change) else None
 
     def _repair(self, received: ReceivedRecord, row: RowKey, cause: Reason) -> None:
         """Take a quarantined change back at its origin; what is uncarried stays there."""

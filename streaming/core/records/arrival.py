@@ -15,7 +15,8 @@ class Quarantined:
     """A record in quarantine, the reason, and the change that it holds, if any.
 
     `kind`: what it is, as far as that could be read. `is_invalid`: the record alone gave the
-    reason, not what came before it.
+    reason, not what came before it. `mre`: of a change that waits for a column, its MRE, by which
+    it is judged when it goes on.
     """
 
     rid: int
@@ -28,6 +29,7 @@ class Quarantined:
     content: str | None = None
     kind: RecordKind | None = None
     is_invalid: bool = False
+    mre: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,11 @@ class ControlOutcome(StrEnum):
 
 
 def quarantined_record(
-    received: ReceivedRecord, reason: Reason, detail: str, content: str | None = None
+    received: ReceivedRecord,
+    reason: Reason,
+    detail: str,
+    content: str | None = None,
+    mre: int | None = None,
 ) -> Quarantined:
     """Make the quarantine entry of a record."""
     change = received.record if isinstance(received.record, Change) else None
@@ -96,6 +102,7 @@ def quarantined_record(
         content,
         received.kind or (KIND_OF[type(received.record)] if received.record else None),
         received.reason is not None,
+        mre,
     )
 
 
@@ -111,4 +118,5 @@ def quarantined_change(arrived: Arrived, reason: Reason, detail: str) -> Quarant
         arrived.change,
         arrived.content,
         RecordKind.CHANGE,
+        mre=arrived.mre if reason is Reason.COLUMN else None,
     )

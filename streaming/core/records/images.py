@@ -123,7 +123,7 @@ def _image(fields: Fields, name: str, table: Table) -> _Members | RecordFault | 
     if unknown:
         names = shown(", ".join(map(json.dumps, unknown)))
         return RecordFault(
-            Reason.TABLE,
+            Reason.COLUMN,
             f"unknown columns in {name} of table {table.name}: {names}; add them to its columns",
         )
     return found

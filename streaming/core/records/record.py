@@ -84,7 +84,9 @@ class Reason(StrEnum):
     SESSION = "session"
     """before the first hello, of an old session, or `applied` of what was not sent"""
     TABLE = "table"
-    """an unknown table or column, or a value that does not fit its column"""
+    """an unknown table, or a value that does not fit its column"""
+    COLUMN = "column"
+    """an unknown column: it goes on by itself once the configuration has that"""
     KEY = "key"
     """the key is not an object of the key columns in schema order, or differs from the image"""
     SIZE = "size"
@@ -119,7 +121,8 @@ class Reason(StrEnum):
 _UNCARRIED = frozenset(
     {
         *(Reason.UNREADABLE, Reason.JSON, Reason.VERSION, Reason.KIND, Reason.CSN, Reason.RID),
-        *(Reason.RIGHTS, Reason.TABLE, Reason.KEY, Reason.SIZE, Reason.SKEW, Reason.BEFORE),
+        *(Reason.RIGHTS, Reason.TABLE, Reason.COLUMN, Reason.KEY, Reason.SIZE, Reason.SKEW),
+        Reason.BEFORE,
     }
 )
 """What a record alone gives as reasons, but for its session: by itself, by the time that its CSN

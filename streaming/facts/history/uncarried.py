@@ -113,6 +113,11 @@ def remedy_of(reason: Reason) -> str:
                 "name its table in `writes` of the replica, restart the hub and release the record;"
                 " or drop it"
             )
+        case Reason.COLUMN:
+            return (
+                "add the column to its table in the configuration (`slackwater config apply`): it"
+                " goes on by itself then"
+            )
         case Reason.TABLE | Reason.KEY | Reason.SIZE:
             return "write the row again so that the others can take it, or delete it"
         case _:

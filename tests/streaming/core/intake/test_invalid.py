@@ -9,7 +9,7 @@ from streaming.core.model.change import Change, Op
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import Commit, Reason, ReceivedRecord
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import Speaker, intake_of, numbers, reasons
+from tests.streaming.core.intake.speaker import Speaker, fresh_state, intake_of, numbers, reasons
 
 ROW = ("t", '{"k":"k"}')
 
@@ -46,7 +46,7 @@ def test_an_invalid_change_stays_at_its_writer(reason: Reason) -> None:
 def test_what_a_record_alone_tells_is_uncarried_but_for_its_session() -> None:
     """Every other reason comes of what was before, and is taken back at its origin."""
     alone = {"json", "version", "kind", "csn", "rid", "rights", "table", "key", "size", "skew"}
-    alone |= {"before", "unreadable"}
+    alone |= {"before", "unreadable", "column"}
 
     assert {reason.value for reason in UNCARRIED} == alone
 
@@ -103,6 +103,30 @@ def test_an_invalid_change_takes_its_transaction_along(reason: Reason) -> None:
     assert set(kept_rows(intake)) == {("t", f'{{"k":"k{n}"}}') for n in (7, 8, 9)}
     assert repaired(intake) == []
     assert intake.counts["unknown_commits"] == 1
+
+
+def test_what_waits_for_a_column_keeps_by_what_it_is_judged() -> None:
+    """Later nobody knows any more what its replica had seen when it wrote."""
+    speaker = Speaker()
+    start = speaker.hello(covers=4)
+    waits = invalid(speaker, Reason.COLUMN, change(8))
+    other = invalid(speaker, Reason.SIZE, change(9, "other"))
+
+    intake = intake_of([*start, waits, other], fresh_state(hub_epoch=4))
+
+    assert [one.mre for one in intake.quarantined] == [4, None]
+
+
+def test_so_does_its_transaction() -> None:
+    """Before it and behind it."""
+    speaker = Speaker()
+    first, bad, last = (change(n, key=f"k{n}", tx=7) for n in (7, 8, 9))
+    waits = speaker.hello() + speaker.send(first)
+    waits += [invalid(speaker, Reason.COLUMN, bad), *speaker.send(last)]
+
+    intake = intake_of(waits)
+
+    assert [one.mre for one in intake.quarantined] == [0, 0, 0]
 
 
 def test_an_invalid_change_of_another_session_takes_nothing_along() -> None:

@@ -1,0 +1,87 @@
+"""The changes in quarantine that wait for a column, and which of them something newer replaced.
+
+In the SQL `t` is `quarantine`, `c` the changelog; of _COMMITS `t` is `events`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from checkpoints.query import among, each
+from checkpoints.reading.reader import Reader
+from checkpoints.tables import TableName
+from streaming.core.model.foreign_json import loads
+from streaming.core.records.record import Reason
+
+_WAITING = """
+    SELECT * FROM ({kept}) WHERE reason = 'column' AND mre >= {purge_epoch}
+        AND batch >= {purge_batch} AND csn IS NOT NULL AND op <> 'truncate'
+        AND coalesce("table", '') <> '' AND coalesce(key, '') <> ''
+"""
+"""Of what was purged nobody knows what replaced it: that waits for a person."""
+
+_OVERWRITTEN = """
+    WITH k AS ({waiting}), written AS (
+        SELECT rid, batch, hub_epoch, csn, "table", key, op, kind, "to" FROM c
+        WHERE c.batch <= {batch}
+            AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))
+    ), released AS (
+        SELECT rid, batch, "table", key FROM t WHERE action = 'released' AND batch <= {batch}
+    )
+    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.key = k.key
+        WHERE (c.kind = 'change' AND c.rid = k.rid AND c.csn > k.csn)
+            OR (c.kind = 'refresh' AND c."to" = k.rid AND c.batch >= k.batch)
+    UNION
+    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.op = 'truncate'
+        WHERE c.kind = 'change' AND c.rid = k.rid AND c.csn > k.csn
+    UNION
+    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.key = k.key
+        LEFT JOIN released AS r ON r.batch = c.batch AND r.rid = k.rid
+            AND r."table" = k."table" AND r.key = k.key
+        WHERE c.kind = 'change' AND c.rid = {hub_rid} AND c.hub_epoch > k.mre AND r.batch IS NULL
+    UNION
+    SELECT k.id FROM k JOIN ({kept}) AS o
+        ON o.rid = k.rid AND o."table" = k."table" AND o.key = k.key AND o.csn > k.csn
+        WHERE o.{uncarried}
+"""
+"""Their replica wrote the row anew, was sent it, or holds there what is kept for another reason; or
+the hub wrote the row, other than for that replica, and the replica had not seen that."""
+
+_COMMITS = """
+    SELECT rid, value FROM t
+    WHERE kind = 'commit' AND outcome = 'unknown' AND batch >= {since} AND batch <= {batch}
+"""
+"""Of a transaction that is in quarantine the commit is unknown."""
+
+_COLUMNS = "t.prim_csn, t.op, t.mre, t.topic, t.value, t.sha256"
+
+
+def waiting_for_columns(reader: Reader, hub_rid: int) -> list[dict[str, Any]]:
+    """The changes that wait for a column, with their bytes and whether something replaced them."""
+    quarantine, log = reader.table(TableName.QUARANTINE), reader.table(TableName.CHANGELOG)
+    if quarantine is None or log is None or reader.commit is None:
+        return []
+    state = reader.commit.state
+    purged = {"purge_epoch": state.purge_epoch, "purge_batch": state.purge_batch}
+    found = list(each(quarantine, _WAITING.format(kept=reader.still_kept(_COLUMNS), **purged)))
+    if not found:
+        return []
+    kept = reader.still_kept("t.op, t.mre")
+    other = [one.value for one in Reason if one.is_uncarried and one is not Reason.COLUMN]
+    sql = _OVERWRITTEN.format(
+        waiting=_WAITING.format(kept=kept, **purged),
+        kept=kept,
+        batch=reader.batch,
+        hub_rid=hub_rid,
+        uncarried=among("reason", other),
+    )
+    overwritten = {row["id"] for row in each(quarantine, sql, c=log)}
+    return [{**row, "is_overwritten": row["id"] in overwritten} for row in found]
+
+
+def commits_of_waiting(reader: Reader, since: int) -> Iterator[tuple[str, int]]:
+    """The transactions that were committed after a change of theirs went to quarantine.
+
+    `since`: the batch of the first such change.
+    """
+    for row in reader.query(TableName.EVENTS, _COMMITS.format(since=since, batch=reader.batch)):
+        yield loads(row["value"])["prim_csn"], row["rid"]
