@@ -73,6 +73,7 @@ def database_schema(session: Session, replica: str, tables: Iterable[Table]) -> 
         "UTF-8" if encoding == "UTF8" else encoding,
         tuple(schema_table(session, server) for server in servers),
         storages,
+        declares_limits=True,
     )
 
 

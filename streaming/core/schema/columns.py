@@ -1,6 +1,6 @@
 """How the columns of one table differ between replicas, and from the configuration."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.core.model.table import Table
@@ -13,6 +13,7 @@ from streaming.core.schema.difference import (
     there_or_not,
 )
 from streaming.core.schema.document import DatabaseSchema, IdSource, SchemaColumn, SchemaTable
+from streaming.core.schema.limits import limit_difference
 
 Found = Mapping[str, SchemaTable]
 """Replica -> its table."""
@@ -66,14 +67,6 @@ ASPECTS = (
         is_spelled=True,
     ),
     ColumnAspect(
-        "limit",
-        lambda column: column.limit or "",
-        "a value that does not fit there is accepted where the column has more room, refused where"
-        " it has less, and `slackwater status` lists the row as differing",
-        matters=True,
-        shown=lambda column: column.limit or "no limit",
-    ),
-    ColumnAspect(
         "NOT NULL",
         lambda column: "NOT NULL" if column.not_null else "nulls allowed",
         "a row with a null there is accepted where nulls are allowed and refused elsewhere, and"
@@ -111,12 +104,16 @@ ASPECTS = (
 
 
 def column_differences(
-    table: Table, found: Found, alike: Sequence[Found], unsent: Unsent
+    table: Table,
+    found: Found,
+    alike: Sequence[Found],
+    unsent: Unsent,
+    limiting: Collection[str],
 ) -> Iterator[SchemaDifference]:
     """The columns that some replicas lack, and what the others declare differently.
 
     `alike`: the same tables, those of each product by themselves. A replica may lack what
-    is not sent to it.
+    is not sent to it. `limiting`: the replicas whose databases can declare a limit.
     """
     names = {name.lower(): name for one in found.values() for name in _names(one)}
     for name in {**{n.lower(): n for n in table.columns}, **names}.values():
@@ -128,6 +125,9 @@ def column_differences(
             is_apart = aspect.is_spelled or name in table.key  # no key is null, said or not
             for one in groups if is_apart else [sent]:
                 yield from _aspect(table, name, aspect, one)
+        limit = limit_difference(table, name, sent, found, limiting)
+        if limit is not None:
+            yield limit
 
 
 def _names(table: SchemaTable) -> list[str]:

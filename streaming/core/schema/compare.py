@@ -85,8 +85,9 @@ def _of_table(
         unsent = {replica: hidden.get((replica, table.name), frozenset()) for replica in found}
         yield from unkept_types(table, schemas, _as_sent(found, unsent))
         alike = [*_of_one_product(schemas, found)]
-        yield from column_differences(table, found, alike, unsent)
-        yield from constraint_differences(table, found, alike, unsent)
+        limiting = _limiting(schemas)
+        yield from column_differences(table, found, alike, unsent, limiting)
+        yield from constraint_differences(table, found, alike, unsent, limiting)
 
 
 def _as_sent(found: Found, unsent: Unsent) -> Found:
@@ -103,6 +104,12 @@ def _of_one_product(schemas: Mapping[str, DatabaseSchema], found: Found) -> Iter
     """The tables of each product: what SQL spells is compared among those only."""
     for product in dict.fromkeys(schemas[replica].product for replica in found):
         yield {r: one for r, one in found.items() if schemas[r].product == product}
+
+
+def _limiting(schemas: Mapping[str, DatabaseSchema]) -> frozenset[str]:
+    """The replicas of the products that can declare a limit: one document of each says so."""
+    products = {one.product for one in schemas.values() if one.can_limit}
+    return frozenset(replica for replica, one in schemas.items() if one.product in products)
 
 
 def _encodings(schemas: Mapping[str, DatabaseSchema]) -> Iterator[SchemaDifference]:

@@ -16,25 +16,31 @@ from streaming.core.schema.difference import (
     there_or_not,
 )
 from streaming.core.schema.document import SchemaReference, SchemaTable, SchemaTrigger, SchemaUnique
+from streaming.core.schema.limits import without_limiting_checks
 
 _WORDS = re.compile(r"\w+")
 """What may be names in a condition."""
 
 
 def constraint_differences(
-    table: Table, found: Found, alike: Sequence[Found], unsent: Unsent
+    table: Table,
+    found: Found,
+    alike: Sequence[Found],
+    unsent: Unsent,
+    limiting: Collection[str],
 ) -> Iterator[SchemaDifference]:
     """What is unique, checked, referred to or triggered at some replicas only.
 
     `alike`: the same tables, those of each product by themselves. A replica may lack what is
-    declared on a column that is not sent to it.
+    declared on a column that is not sent to it. `limiting`: the replicas whose databases can
+    declare a limit; a condition that says one at another is compared with the limits.
     """
     yield from _key(table, found)
     yield from _uniques(table, found, unsent)
     for one in alike:
         yield from _checks(table, one, unsent)
     if len(alike) > 1:
-        yield from _checks_apart(table, found)
+        yield from _checks_apart(table, without_limiting_checks(found, limiting))
     yield from _references(table, found, unsent)
     yield from _triggers(table, found, alike)
     for one in alike:

@@ -130,7 +130,8 @@ class DatabaseSchema:
     """What one database declares of the configured tables.
 
     `storages`: name -> the types of the configuration whose values such a column keeps.
-    `left_out`: the tables that did not fit into the document.
+    `left_out`: the tables that did not fit into the document. `declares_limits`: the database
+    refuses or rounds what does not fit a column's declaration.
     """
 
     replica: str
@@ -139,6 +140,13 @@ class DatabaseSchema:
     tables: tuple[SchemaTable, ...] = ()
     storages: Mapping[str, tuple[ColumnType, ...]] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    declares_limits: bool = False
+
+    @property
+    def can_limit(self) -> bool:
+        """Return whether it declares limits; a document that does not say so may still have one."""
+        columns = (column for one in self.tables for column in one.columns)
+        return self.declares_limits or any(column.limit for column in columns)
 
     def table(self, name: str) -> SchemaTable | None:
         """The table of this name, in any case."""
@@ -224,6 +232,7 @@ def _database(found: Mapping[str, Any]) -> DatabaseSchema:
         tuple(_table(one) for one in found.get("tables", ())),
         {name: tuple(ColumnType(one) for one in kinds) for name, kinds in storages.items()},
         tuple(map(str, found.get("left_out", ()))),
+        bool(found.get("declares_limits", False)),
     )
 
 

@@ -337,11 +337,17 @@ def test_schemas_of_two_products_are_compared_by_what_they_mean(
     documents = [word[-2] for word in words.values()]
 
     alike = slackwater("schema", *documents)
+    shop.execute("ALTER TABLE t ALTER note TYPE varchar(20)")
+    slackwater(*words["b"], shop.dsn)
+    limited = slackwater("schema", *documents)
     shop.execute("ALTER TABLE t ALTER note SET NOT NULL, ADD CHECK (id > 0)")
     slackwater(*words["b"], shop.dsn)
     apart = slackwater("schema", *documents)
 
     assert alike.code == 0, alike.out
+    assert limited.code == 0, limited.out
+    assert "note: table t, column note, limit" in limited.out
+    assert 'a cannot declare it: say it there by CHECK (length("note") <= 20)' in limited.out
     assert apart.code == 1
     assert "column note, NOT NULL" in apart.out
     assert "conditions: none at a; CHECK id > 0 at b" in apart.out

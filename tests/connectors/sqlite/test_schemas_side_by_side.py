@@ -13,6 +13,7 @@ from streaming.core.model.table import ColumnType, Table
 from streaming.core.schema.compare import SchemaComparison, compared
 from streaming.core.schema.difference import SchemaDifference
 from streaming.core.schema.document import IdSource, SchemaReference, SchemaUnique, schema_of
+from streaming.core.schema.limits import condition_of
 
 T = ColumnType
 SHOP = Table("shop", ("id",), {"id": T.INT64, "name": T.TEXT, "price": T.DECIMAL})
@@ -341,3 +342,26 @@ def test_who_inserts_without_a_column_is_told_where_it_is_needed(tmp_path: Path)
 
     assert not one.matters
     assert "a row that is inserted at the former is refused there" in one.causes
+
+
+@pytest.mark.parametrize(
+    ("limit", "fitting", "others"),
+    [
+        ("character varying(3)", ["", "äöü", None], ["four", "äöüß"]),
+        ("numeric(6,2)", ["9999.99", "-0.1", "7", None], ["10000", "0.001", "-10000.5"]),
+        ("numeric(15,2)", ["9999999999999.99", "1234567890123.45"], ["1e13", "123456789012.345"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["TEXT", "NUMERIC", ""])
+def test_a_condition_refuses_what_the_limit_of_another_database_refuses(
+    limit: str, fitting: list[str | None], others: list[str], kind: str
+) -> None:
+    """It is the remedy that a file is told, whichever affinity its column has."""
+    with closing(sqlite3.connect(":memory:")) as client:
+        client.execute(f'CREATE TABLE t (v {kind} CHECK ({condition_of("v", limit)}))')
+        for value in fitting:
+            client.execute("INSERT INTO t VALUES (?)", (value,))
+
+        for value in others:
+            with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+                client.execute("INSERT INTO t VALUES (?)", (value,))

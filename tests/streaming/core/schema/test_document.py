@@ -41,6 +41,7 @@ WHOLE = DatabaseSchema(
         SchemaTable("u"),
     ),
     {"INTEGER": (ColumnType.INT32, ColumnType.INT64)},
+    declares_limits=True,
 )
 
 
