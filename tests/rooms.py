@@ -95,7 +95,7 @@ MAY_IMPORT = {
     "streaming/replay": (
         *(*LEAF, "checkpoints", "streaming.config", "streaming.stages", "streaming.carriers"),
         *("streaming.hub", "streaming.jvm.session", "streaming.jvm.master", "streaming.replay"),
-        "streaming.jvm.query_plan",
+        *("streaming.jvm.query_plan", "streaming.operator.undo"),
         *("streaming.facts.page_style", "streaming.facts.report_page"),
     ),
     "streaming/compare": (

@@ -23,6 +23,7 @@ from streaming.operator import prefer, release, resolve, undo
 from streaming.operator.hub_changes import HubChangeWriter
 from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
 from streaming.operator.resolve import Resolved
+from streaming.operator.undo import UndoneRows, undone_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def carry_out(
     *,
     hub_rid: int,
     topics: Mapping[str, int],
+    undone: UndoneRows = undone_rows,
 ) -> CommandEffects:
     """Carry out the commands of a plan, and what is due, before any record of its batch.
 
@@ -61,9 +63,10 @@ def carry_out(
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
+    `undone`: what an undo writes back.
     """
     quarantined, conflicts = list[Command](), list[Command]()
-    preferred, undone = list[Command](), list[Command]()
+    preferred, undos = list[Command](), list[Command]()
     nudged = False
     behind = {topics[topic]: n - 1 for topic, n in plan.offsets_from.items() if topic in topics}
     for command in plan.commands:
@@ -104,7 +107,7 @@ def carry_out(
             case CommandName.PREFER:
                 preferred.append(command)
             case CommandName.UNDO:
-                undone.append(command)
+                undos.append(command)
             case CommandName.RECOVER_HUB:
                 intake.counts["hub_recovered"] += 1
             case CommandName.LEVEL:
@@ -122,7 +125,8 @@ def carry_out(
     resolved = resolve.act(store, conflicts, writer, plan.batch)
     intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
     tables, state = intake.topology.tables, intake.state
-    if refused := undo.act(undone, store, tables, writer, state.hub_epoch, state.purge_epoch):
+    epochs = state.hub_epoch, state.purge_epoch
+    if refused := undo.act(undos, store, tables, writer, *epochs, undone):
         intake.counts["refused_undos"] += refused
     return CommandEffects(released, resolved, nudged)
 

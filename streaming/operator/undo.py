@@ -4,7 +4,7 @@ The order is small, and says which changes are undone. Who plans it, the command
 its batch, reads the rows in the tables: a batch that is repeated reads the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow.dataset as ds
 
@@ -22,6 +22,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.replay.span import Moment
 from streaming.core.replay.undo import (
     TouchedRow,
+    UndoneRow,
     UndoPlan,
     WrittenRow,
     is_kept,
@@ -39,6 +40,9 @@ _OPS = {op.value: op for op in Op}
 Images = Mapping[str, str]
 """Key -> image, of rows that stand."""
 
+UndoneRows = Callable[[StateStore, Table, UndoOrder, int, int], Sequence[UndoneRow] | None]
+"""What an order for a table writes back, given at one hub epoch, by the state behind another."""
+
 
 def act(
     commands: Iterable[Command],
@@ -47,6 +51,7 @@ def act(
     author: HubChangeWriter,
     upto: int,
     purge_epoch: int,
+    undone: UndoneRows,
 ) -> int:
     """Carry out commands that are `undo`, by the state behind hub epoch `upto`; how many cannot be.
 
@@ -58,22 +63,23 @@ def act(
         order = parse_undo_order(command.argument or "")
         table = tables.get(order.table)
         if table is None or order.to < purge_epoch:
-            plan = None
+            rows = None
         else:
-            plan = _planned_in_batch(store, table, order, command.seen, upto)
-        if plan is None:
+            rows = undone(store, table, order, command.seen, upto)
+        if rows is None:
             refused += 1
         else:
-            author.make_transaction(order.table, plan.rows, upto, app_of("undo", order.who))
+            author.make_transaction(order.table, rows, upto, app_of("undo", order.who))
     return refused
 
 
-def _planned_in_batch(
+def undone_rows(
     store: StateStore, table: Table, order: UndoOrder, seen: int, upto: int
-) -> UndoPlan | None:
+) -> Sequence[UndoneRow] | None:
+    """What a batch writes back, by the tables; None: the order cannot be carried out."""
     past = PastStore(store.root)
     try:
-        return planned(past, table, order, seen, upto)
+        return planned(past, table, order, seen, upto).rows
     except HubError:
         return None
     finally:

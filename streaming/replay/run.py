@@ -9,8 +9,8 @@ Per batch:
 5. replay goes on from its own rows and replicas, and from what was sent as it is recorded.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from streaming.core.model.errors import StateError
 from streaming.core.replay.compare import Difference
 from streaming.core.replay.span import Span
 from streaming.core.replay.states import different_states
+from streaming.core.replay.undo import UnaskedUndo
 from streaming.core.state.restored import SentPosition
 from streaming.hub.batch.pipeline import decide
 from streaming.replay.arrivals import Arrivals
@@ -33,6 +34,7 @@ from streaming.replay.differing import follow
 from streaming.replay.idle import state_after_rest
 from streaming.replay.past_hub import PastHub, hub_before
 from streaming.replay.plans import plan_as_run
+from streaming.replay.undone import BatchUndos
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ReplayedBatch:
     """A batch as it is recorded, and as it comes out; `config`: by which it was decided.
 
     `facts`: of the records that it took, among CHECKED's columns at least `rid` and `offset`.
+    `unasked`: the undos of which not every row is asked for again.
     """
 
     recorded: RecordedRows
@@ -50,6 +53,7 @@ class ReplayedBatch:
     tables: Mapping[TableName, pa.Table]
     replayed: Checkpoint
     differences: list[Difference]
+    unasked: Sequence[UnaskedUndo] = ()
 
     @property
     def logs(self) -> tuple[pa.Table, pa.Table]:
@@ -83,6 +87,10 @@ class Replay:
             facts = rows.tables[TableName.EVENTS].select(["rid", "offset"])
             return ReplayedBatch(rows, after, config, plan, facts, rows.tables, after, [])
         hub.send_as(rows.tables[TableName.CHANGELOG], after)
+        undos = BatchUndos(
+            rows.tables[TableName.CHANGELOG], config.settings.hub_rid, after.state.hub_epoch
+        )
+        hub.outlets = replace(hub.outlets, undone=undos.rows)
         facts = self.arrivals.of(rows, config.settings, config.check)
         decided = decide(hub, plan, DriverCarrier(facts))
         decided_tables = decided.tables.items()
@@ -91,7 +99,8 @@ class Replay:
         found += different_states(after.state, decided.checkpoint.state)
         follow(hub, rows.tables[TableName.CHANGELOG], tables[TableName.CHANGELOG], found)
         hub.take_over(decided, after)
-        return ReplayedBatch(rows, after, config, plan, facts, tables, decided.checkpoint, found)
+        of = rows, after, config, plan, facts, tables, decided.checkpoint, found
+        return ReplayedBatch(*of, undos.unasked)
 
     def _configured(self, rows: RecordedRows) -> ConfigThen:
         """Take over the configuration of a batch; a process that starts takes it over too."""

@@ -9,14 +9,16 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from checkpoints.commit.epochs import Checkpoint, checkpoint_of
-from checkpoints.commit.recorded import Read, commit_of
+from checkpoints.commit.recorded import Read, batch_marks, commit_of
 from checkpoints.query import equals, select
 from checkpoints.reading.as_of import STANDING, rows_behind_purge, rows_of_changelog
 from checkpoints.reading.past import PastStore, readable_version, rows_version
 from checkpoints.tables import TableName
 from streaming.core.counts.counter_keys import WITHOUT_VALUE, ReplicaKey
+from streaming.core.model.ruv import largest_of
 from streaming.core.replay.audit import Check, Finding, different_ends, holes
 from streaming.core.replay.span import Span
+from streaming.core.replay.undo import UnaskedUndo
 from streaming.replay.configured import ConfigsThen
 from streaming.replay.report.answer import Chosen
 from streaming.replay.run import ReplayedBatch, replay_from
@@ -28,7 +30,10 @@ KEPT = 1_000
 
 @dataclass(slots=True)
 class Audit:
-    """What an audit found; `largest`: rid -> the largest CSN judged."""
+    """What an audit found; `largest`: rid -> the largest CSN judged.
+
+    `unasked`: the undos whose rows are judged as they are recorded.
+    """
 
     from_epoch: int
     to_epoch: int
@@ -39,6 +44,7 @@ class Audit:
     count: int = 0
     findings: list[Finding] = field(default_factory=list)
     largest: dict[int, str] = field(default_factory=dict)
+    unasked: list[UnaskedUndo] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
@@ -59,6 +65,7 @@ class Audit:
         epoch = one.after.state.hub_epoch
         self.changes += changes.num_rows
         self.records += one.facts.num_rows
+        self.unasked += one.unasked
         self.found(_facts(one, epoch))
         self.found(_offsets(one, epoch))
         for rid, csn in _largest(changes).items():
@@ -84,6 +91,7 @@ class Audit:
             "records": self.records,
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
+            "not_asked": [undo.document() for undo in self.unasked],
             "findings": self.count,
             "found": [one._asdict() for one in self.findings],
         }
@@ -116,9 +124,7 @@ def _offsets(one: ReplayedBatch, epoch: int) -> Iterator[Finding]:
 def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
     """Audit a part of the history, and the full state against the changelog."""
     started_s, span = time.monotonic(), chosen.span
-    older = ds.field("batch") < span.first
-    before = store.read(TableName.CHANGELOG, older & _IS_CHANGE, ["rid", "csn"])
-    audit = Audit(span.from_epoch, span.to_epoch, largest=_largest(before))
+    audit = Audit(span.from_epoch, span.to_epoch, largest=_largest_before(store, span.first))
     for one in replay_from(store, ConfigsThen(store), span).batches(read, chosen.marks):
         audit.add(one)
     audit.found(_judged_twice(store, span))
@@ -130,6 +136,15 @@ def verify(store: PastStore, chosen: Chosen, read: Read) -> Audit:
 
 
 _IS_CHANGE = ds.field("kind") == CHANGE
+
+
+def _largest_before(store: PastStore, batch: int) -> dict[int, str]:
+    """Rid -> its largest CSN that was judged before a batch, or is purged since."""
+    older = _IS_CHANGE & (ds.field("batch") < batch)
+    found = _largest(store.read(TableName.CHANGELOG, older, ["rid", "csn"]))
+    newest = commit_of(store, batch_marks(store)[-1].batch)
+    gone = {} if newest is None else largest_of(checkpoint_of(newest).state.purge_ruvs.values())
+    return {rid: max(found.get(rid, ""), gone.get(rid, "")) for rid in found.keys() | gone.keys()}
 
 
 def _largest(changes: pa.Table) -> dict[int, str]:

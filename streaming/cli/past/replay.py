@@ -107,10 +107,13 @@ def replay(
         write_file(html, html_report(found))
     if as_json:
         write_json(found.document())
-    elif found.what_if.is_something:
-        _show_what_if(found, configured)
     else:
-        _show(found)
+        if found.what_if.is_something:
+            _show_what_if(found, configured)
+        else:
+            _show(found)
+        for undo in found.unasked:
+            write_sentence(f"not asked: {undo.text}")
     if not (found.is_equal or found.what_if.is_something):
         raise typer.Exit(ExitCode.NO)
 

@@ -114,6 +114,8 @@ def _show(audit: "Audit", *, as_json: bool) -> None:
     epochs = as_numbered("hub epoch", audit.from_epoch, audit.to_epoch)
     how = "sound" if audit.is_sound else f"not sound, {as_count(audit.count, 'finding')}"
     write_sentence(f"{how}: {what} of {epochs}, audited in {audit.seconds:.1f} s")
+    for undo in audit.unasked:
+        write_sentence(f"not asked: {undo.text}")
     if audit.findings:
         shown = audit.findings[:SHOWN]
         write_line()

@@ -15,6 +15,7 @@ from streaming.core.model.command import UndoOrder
 from streaming.core.model.foreign_json import loads
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.model.values import json_text
+from streaming.core.text.wording import as_count
 
 ROWS_MAX = 100_000
 """How many rows one transaction writes back at most; more are undone in parts."""
@@ -91,6 +92,42 @@ class UndoPlan:
         for row in self.rows:
             sizes[part_of(row.key, parts)] += 1
         return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class UnaskedUndo:
+    """An undo of the past whose own past is not kept: what it wrote is judged as it is recorded.
+
+    `hub_epoch`: of its batch. `to`: the moment to which it went back. `oldest`: the first one that
+    is kept.
+    """
+
+    hub_epoch: int
+    table: str
+    who: str
+    to: int
+    oldest: int
+    rows: int
+
+    @property
+    def text(self) -> str:
+        """What is not asked, why, and what is believed instead."""
+        return (
+            f"which rows the undo of hub epoch {self.hub_epoch} writes back to {self.table}:"
+            f" hub epoch {self.to} is before hub epoch {self.oldest}, the oldest moment that is"
+            f" kept; it is judged with what is recorded of it, {as_count(self.rows, 'row')}"
+        )
+
+    def document(self) -> dict[str, object]:
+        """The same as JSON."""
+        return {
+            "hub_epoch": self.hub_epoch,
+            "table": self.table,
+            "who": self.who,
+            "to_epoch": self.to,
+            "oldest_epoch": self.oldest,
+            "rows": self.rows,
+        }
 
 
 def part_of(key: str, parts: int) -> int:

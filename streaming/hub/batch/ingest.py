@@ -80,6 +80,7 @@ def _take(
         hub.outlets.originals,
         hub_rid=settings.hub_rid,
         topics=settings.all_topics,
+        undone=hub.outlets.undone,
     )
     read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
     found = intake_stage.take(intake, facts, read_pending)

@@ -18,6 +18,7 @@ from streaming.hub.purging import KEPT_A_WEEK, PurgeTasks, RetentionTimes
 from streaming.hub.resync.pages import ResyncSource
 from streaming.hub.upkeep import MaintenanceTasks, MaterializeEvery
 from streaming.operator.release import Revalidate
+from streaming.operator.undo import UndoneRows, undone_rows
 from streaming.stages.log import Originals
 from streaming.stages.publish import ChunkLimits
 
@@ -97,8 +98,8 @@ class Effects:
     `look(topics)`: the topics as they are now. `renew()`: send by a new connection if an updates
     topic was made anew; whether one was. `resyncs`: reads what they send, beside the batches.
     `write_packet(header, records)`: writes a packet into its agreement's folder; whether it is
-    there. `phases`: where the batch is. `committed(batch)`: those who look are told of it, which
-    must be quick.
+    there. `undone`: reads what an undo writes back. `phases`: where the batch is.
+    `committed(batch)`: those who look are told of it, which must be quick.
     """
 
     send: Callable[[str, str, bytes], None]
@@ -110,5 +111,6 @@ class Effects:
     look: Callable[[Collection[str]], Mapping[str, TopicFacts]] = lambda _: {}
     renew: Callable[[], bool] = lambda: False
     write_packet: Callable[[UpdatesHeader, Iterable[bytes]], bool] = lambda *_: True
+    undone: UndoneRows = undone_rows
     phases: BatchPhases = field(default_factory=BatchPhases)
     committed: Callable[[CommittedBatch], None] = lambda _: None

@@ -10,6 +10,7 @@ from checkpoints.commit.recorded import BatchMark, Read, batch_marks, judged_in
 from checkpoints.reading.past import PastStore, oldest_epoch
 from streaming.core.replay.compare import Difference, RecordedPart
 from streaming.core.replay.span import Moment, Span, span_of
+from streaming.core.replay.undo import UnaskedUndo
 from streaming.replay.configured import ConfigsThen
 from streaming.replay.report.effects import (
     RowEffect,
@@ -46,6 +47,7 @@ class ReplayAnswer:
 
     `differences`: the first of them; `count`: of all, by part and fact. `verdicts`, `rows`: of a
     what-if, the changes whose verdict is another, and the rows that would stand otherwise.
+    `unasked`: the undos whose rows are judged as they are recorded.
     """
 
     span: Span
@@ -61,6 +63,7 @@ class ReplayAnswer:
     verdicts: list[VerdictEffect] = field(default_factory=list)
     row_count: int = 0
     rows: list[RowEffect] = field(default_factory=list)
+    unasked: list[UnaskedUndo] = field(default_factory=list)
 
     @property
     def is_equal(self) -> bool:
@@ -73,6 +76,7 @@ class ReplayAnswer:
         self.batches += 1
         self.tally.add(one.after.at_ms, recorded, replayed)
         self.count.update((d.part, d.fact) for d in one.differences)
+        self.unasked += one.unasked
         room = KEPT - len(self.differences)
         place = one.recorded.batch, one.after.state.hub_epoch
         self.differences += (PlacedDifference(*place, d) for d in one.differences[:room])
@@ -91,6 +95,7 @@ class ReplayAnswer:
             "changes": recorded.judged,
             "refreshes": self.tally.refreshes,
             "in_conflict": recorded.in_conflict,
+            "not_asked": [undo.document() for undo in self.unasked],
             "seconds": round(self.seconds, 3),
         }
         if not self.what_if.is_something:

@@ -38,6 +38,7 @@ def _summary(found: ReplayAnswer) -> str:
         lines.append("Equal: everything comes out as it is recorded.")
     else:
         lines.append(f"Different: {found.count.total()} facts come out otherwise.")
+    lines += [f"Not asked: {one.text}." for one in found.unasked]
     return "\n".join(map(paragraph, lines))
 
 

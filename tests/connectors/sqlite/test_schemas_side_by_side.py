@@ -358,7 +358,7 @@ def test_a_condition_refuses_what_the_limit_of_another_database_refuses(
 ) -> None:
     """It is the remedy that a file is told, whichever affinity its column has."""
     with closing(sqlite3.connect(":memory:")) as client:
-        client.execute(f'CREATE TABLE t (v {kind} CHECK ({condition_of("v", limit)}))')
+        client.execute(f"CREATE TABLE t (v {kind} CHECK ({condition_of('v', limit)}))")
         for value in fitting:
             client.execute("INSERT INTO t VALUES (?)", (value,))
 

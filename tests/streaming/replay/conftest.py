@@ -1,16 +1,25 @@
 """A short history with conflicts on real tables, and copies of it that may be changed."""
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from checkpoints.store import rows_of
+from checkpoints.commit.epochs import COMMIT, checkpoint_of, commit_row
+from checkpoints.commit.purges import purge_row
+from checkpoints.maintenance.purge import PurgedState, delete_purged
+from checkpoints.reading.purgeable import PurgeRequest, purgeable
+from checkpoints.store import StateStore, rows_of
 from checkpoints.tables import TableName
+from streaming.config.sources.load import load
+from streaming.core.retention.purge import purged_up_to, with_retention
+from streaming.hub.configured import settings_of
 from tests.model.language import play
 from tests.model.local_hub import local_hubs
 from tests.streaming.cli.conftest import slackwater
@@ -86,6 +95,48 @@ class History:
         log = self.rows(TableName.CHANGELOG).to_pylist()
         found = (row["csn"] for row in log if value in (row["after"] or ""))
         return str(next(found))
+
+    def epoch_of(self, value: str) -> int:
+        """The hub epoch in which this value was first written."""
+        log = self.rows(TableName.CHANGELOG).to_pylist()
+        return min(int(row["hub_epoch"]) for row in log if value in (row["after"] or ""))
+
+    def purge(self, epoch: int) -> None:
+        """Purge up to this hub epoch with the last batch, as a hub that has materialized `rows`."""
+        log = self.rows(TableName.CHANGELOG).to_pylist()
+        standing = _standing([row for row in log if row["hub_epoch"] <= epoch])
+        write_deltalake(self.state / TableName.ROWS, standing, mode="append")
+        batches = self.rows(TableName.EPOCHS).to_pylist()
+        for row in (one for one in batches if one["hub_epoch"] >= epoch):
+            row["rows_epoch"] = epoch
+            row["versions"] = [*(p for p in row["versions"] if p[0] != "rows"), ("rows", 1)]
+        self.rewrite(TableName.EPOCHS, rows_of(TableName.EPOCHS, batches))
+        *_, plan, commit = sorted(batches, key=lambda row: (row["batch"], row["kind"] == COMMIT))
+        last, store = checkpoint_of(commit), StateStore(self.state)
+        config = load(self.folder / "hub.toml")
+        datasets = dict.fromkeys(config.table_map(), "default")
+        at_ms = last.at_ms + 1
+        purge = purgeable(store, PurgeRequest(last.state, epoch, at_ms, datasets, at_ms))
+        assert purge is not None
+        away_ms = settings_of(config).topology.max_away_ms
+        state = with_retention(last.state, last.state, purge, last.at_ms, away_ms)
+        after = replace(last, state=state)
+        plan.update(purge_row(purge))
+        commit.update(commit_row(after, commit["hub"]))
+        self.rewrite(TableName.EPOCHS, rows_of(TableName.EPOCHS, batches))
+        delete_purged(store, PurgedState(state, purged_up_to(state), at_ms))
+
+
+def _standing(log: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """`rows` behind these rows of the changelog."""
+    accepted = [row for row in log if row["verdict"] == "accepted"]
+    ordered = sorted(accepted, key=itemgetter("hub_epoch", "place"))
+    last = {(row["table"], row["key"]): row for row in ordered}
+    columns = ("table", "key", "hub_epoch", "csn", "image")
+    found = [
+        {name: row[name] for name in columns} | {"author": row["rid"]} for row in last.values()
+    ]
+    return rows_of(TableName.ROWS, found)
 
 
 @pytest.fixture(scope="session")
