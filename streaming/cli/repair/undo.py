@@ -1,8 +1,9 @@
 """`undo`: rows of a table as they stood, written back for everybody by the hub."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,9 @@ from streaming.core.replay.undo import TouchedRow, UndoneRow, UndoPlan
 from streaming.core.text.wording import as_count, as_numbered
 from streaming.facts.names import author_name, committed, names_of
 from streaming.terminal.output import write_json, write_line, write_sentence, write_table
+
+if TYPE_CHECKING:
+    from streaming.facts.history.undo_outcome import UndoOutcome
 
 OfTable = Annotated[str, typer.Option("--table", help="Its name in the configuration.")]
 To = Annotated[
@@ -70,6 +74,17 @@ Who = Annotated[
 ]
 
 
+WaitSeconds = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0,
+        metavar="SECONDS",
+        help="With --yes: wait for up to this many seconds until the hub has written the rows.",
+    ),
+]
+
+
 @appends(CommandName.UNDO, when="with --yes")
 def undo(
     *,
@@ -85,6 +100,7 @@ def undo(
     yes: Yes = False,
     why: Why = "",
     who: Who = "",
+    wait: WaitSeconds = 0,
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     limit: AtMost = 100,
@@ -99,13 +115,15 @@ def undo(
 
     Without --yes it only says what would be done. With --yes the hub writes the rows with its next
     batch, in one transaction, whose application is "undo: " and who ordered it; it is undone by
-    another undo. More than 100,000 rows are written in several transactions. Exit 1 if there is
-    nothing to undo.
+    another undo. More than 100,000 rows are written in several transactions. With --wait it also
+    says what came of it. Exit 1 if there is nothing to undo, or with --wait if not all is written.
     """
     with cannot_say():
         configured, reader = opened(config)
         if yes and not why:
             raise QuestionError("--yes needs --why: the reason is recorded with the undo")
+        if wait and not yes:
+            raise QuestionError("--wait needs --yes: without it nothing is ordered")
         seen = committed(reader).hub_epoch
         from streaming.cli.repair.undo_question import UndoQuestion  # noqa: PLC0415  # imports Arrow
 
@@ -118,12 +136,32 @@ def undo(
             parts = plan.parts()
             orders = [replace(plan.order, part=n, parts=parts) for n in range(parts)]
             numbers = appended(reader, CommandName.UNDO, [one.text() for one in orders], seen)
-    if as_json:
-        write_json(_document(plan, numbers, limit))
-    else:
+    if not as_json:
         _show(plan, numbers, names_of(configured), limit)
-    if not plan.rows:
+    outcome = _awaited(config, numbers, wait, configured.hub.rid) if numbers and wait else None
+    if as_json:
+        found = {} if outcome is None else {"outcome": asdict(outcome)}
+        write_json(_document(plan, numbers, limit) | found)
+    elif outcome is not None:
+        for text in outcome.texts():
+            write_sentence(text)
+    elif numbers and wait:
+        write_sentence(f"not written after {wait:g} s; the command stands, and a hub executes it")
+    is_done = plan.rows and (not wait or (outcome is not None and outcome.is_whole))
+    if not is_done:
         raise typer.Exit(ExitCode.NO)
+
+
+def _awaited(
+    config: Path, numbers: Sequence[int], wait_s: float, hub_rid: int
+) -> "UndoOutcome | None":
+    """What came of the commands; None: the hub has not taken all of them in time."""
+    from checkpoints.store import StateStore  # noqa: PLC0415  # who does not wait does without
+    from streaming.cli.taken import taken  # noqa: PLC0415
+    from streaming.facts.history.undo_outcome import undo_outcome  # noqa: PLC0415  # imports Arrow
+
+    reader = taken(config, numbers[-1], wait_s)
+    return None if reader is None else undo_outcome(StateStore(reader.root), numbers, hub_rid)
 
 
 def _document(plan: UndoPlan, numbers: Sequence[int], limit: int) -> dict[str, Any]:

@@ -3,14 +3,18 @@
 A hub on real tables, with its topics in memory, and replicas that hold rows and write beside it.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from checkpoints.tables import TableName
 from streaming.core.model.change import HUB_RID
+from streaming.core.model.errors import HubError, QuestionError
+from streaming.operator import undo
 from tests.model.language import run
 from tests.model.local_hub import local_hubs
 from tests.model.sentences import Story
@@ -258,3 +262,57 @@ def test_what_cannot_be_asked_is_said(begun: LiveStory) -> None:
     for arguments, why in [*WRONG, (elsewhere, "wrote u, and nothing of t")]:
         answer = begun.undo(*arguments)
         assert (answer.code, why in answer.err) == (2, True), answer.err
+
+
+def test_who_waits_is_told_what_came_of_it(
+    begun: LiveStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script goes on behind what is written, and not behind what is only ordered."""
+    then = begun.epoch()
+    begun.tell("r1 deletes i as w5")
+    waits = ("--to", then, "--wait", "9")
+
+    early = begun.undo("--to", then, *DONE, "--wait", "0.01")
+    monkeypatch.setattr(time, "sleep", lambda _: run(begun.story, "everything settles"))
+    said = begun.undo(*waits, *DONE[:-1])
+    begun.tell("r1 deletes i as w6")
+    done = begun.undo(*waits, "--overwrite", *DONE)
+
+    assert (early.code, "outcome" in early.facts) == (1, False)
+    assert said.code == 0, said.err
+    written = [row for row in begun.log() if row["app"] == "undo: me"]
+    assert f"1 row written by hub epoch {written[0]['hub_epoch']}" in said.out
+    assert f"`slackwater wait {written[0]['csn']}` waits until all have them" in said.out
+    assert (done.facts["outcome"]["accepted"], done.facts["outcome"]["rejected"]) == (1, 0)
+    assert begun.undo(*waits, *DONE).code == 1
+
+
+def raises(error: HubError) -> Callable[..., NoReturn]:
+    """What a hub finds that looks."""
+
+    def found(*_: object) -> NoReturn:
+        raise error
+
+    return found
+
+
+def test_who_waits_is_told_what_the_hub_refused(
+    begun: LiveStory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written then, and what was ordered is not silently gone."""
+    then = begun.epoch()
+    begun.tell("r1 deletes i as w5")
+    monkeypatch.setattr(time, "sleep", lambda _: run(begun.story, "everything settles"))
+    monkeypatch.setattr(undo, "planned", raises(QuestionError("it is purged by now")))
+
+    answer = begun.undo("--to", then, "--wait", "9", *DONE[:-1])
+
+    assert answer.code == 1
+    assert "the hub refused 1 command: the moment is purged by now" in answer.out
+
+
+def test_only_an_order_is_waited_for(begun: LiveStory) -> None:
+    """A question is answered at once."""
+    answer = begun.undo("--to", begun.epoch(), "--wait", "9")
+
+    assert (answer.code, "--wait needs --yes" in answer.err) == (2, True)
