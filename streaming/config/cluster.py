@@ -13,7 +13,7 @@ from streaming.config.section import Identifier, Name, NonNegative, Section
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import FunctionError
 from streaming.core.model.function import ConflictRule, parse_function
-from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnRefused, Table
+from streaming.core.model.table import DEFAULT_DATASET, ColumnType, OnHidden, OnRefused, Table
 from streaming.core.state.sending_times import SendingTimes, parse_hours
 
 
@@ -37,7 +37,7 @@ class ReplicaConfig(Section):
 class TableConfig(Section):
     """A replicated table: the types of its values on the wire, and who wins a conflict."""
 
-    later: ClassVar[tuple[str, ...]] = ("filters", "on_hidden", "always_scan")
+    later: ClassVar[tuple[str, ...]] = ("filters", "always_scan")
 
     name: Identifier
     """Its name."""
@@ -53,6 +53,9 @@ class TableConfig(Section):
     """When a replica's database refuses a row of it: "skip" lists the row as differing; "stop"
     sends that replica nothing more until `slackwater resume`; "refresh" sends the row again by
     itself."""
+    on_hidden: OnHidden = OnHidden.JUDGE
+    """When a replica writes a row that its filter hides: "judge" takes the write as concurrent;
+    "quarantine" keeps it from everybody (docs/filters.md)."""
 
     @field_validator("function")
     @classmethod
@@ -91,7 +94,13 @@ class TableConfig(Section):
         if function.rule is ConflictRule.PRIMARY:
             function = replace(function, replica=rids[function.argument or ""])
         return Table(
-            self.name, self.key, dict(self.columns), function, self.dataset, self.on_refused
+            self.name,
+            self.key,
+            dict(self.columns),
+            function,
+            self.dataset,
+            self.on_refused,
+            self.on_hidden,
         )
 
 

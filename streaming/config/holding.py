@@ -27,7 +27,7 @@ _HUB_EPOCH = {
         "replay_window_h",
     ),
     "replicas[]": ("name", "writes"),
-    "tables[]": ("name", "columns", "function", "dataset", "on_refused"),
+    "tables[]": ("name", "columns", "function", "dataset", "on_refused", "on_hidden"),
     "agreements[]": (
         *("name", "consumer", "tables", "rows", "columns", "masks", "send"),
         *("packets", "packet_every_s", "delay_s", "hours", "bytes_per_s"),

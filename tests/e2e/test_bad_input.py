@@ -28,7 +28,7 @@ LATER = {
     *(Reason.UNREADABLE, Reason.RIGHTS),
 }
 """What no record can be here: EPOCH needs nothing (tests/e2e/test_conflict_functions.py has tables
-that do), no filter hides yet, and nothing is purged yet; what cannot be read ends a hub first
+that do), no filter hides anything, and nothing is purged yet; what cannot be read ends a hub first
 (test_fatal_batches.py), and both replicas may write the only table."""
 
 LIST_ALL = ("quarantine", "list", "--all")

@@ -28,7 +28,7 @@ from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.function import ConflictRule, parse_function
 from streaming.core.model.row import RowState
-from streaming.core.model.table import ColumnType, Table
+from streaming.core.model.table import ColumnType, OnHidden, Table
 from streaming.core.records.arrival import ControlOutcome
 from streaming.core.records.kept_bytes import KeptBytes
 from streaming.core.records.kinds import KIND_OF
@@ -107,7 +107,8 @@ def filtered(topology: Topology) -> Topology:
         )
         for name, one in topology.subscriptions.items()
     }
-    return replace(topology, subscriptions=subscriptions)
+    tables = {**topology.tables, "t": replace(topology.tables["t"], on_hidden=OnHidden.QUARANTINE)}
+    return replace(topology, tables=tables, subscriptions=subscriptions)
 
 
 def all_rows(topology: Topology) -> Topology:

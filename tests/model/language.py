@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection
 
 from checkpoints.commit.faults import FaultPoint
+from streaming.core.conflict.judge import Verdict
 from streaming.core.model.ruv import Ruv
-from streaming.core.model.table import OnRefused
+from streaming.core.model.table import OnHidden, OnRefused
 from streaming.core.records.record import Item, RangeItem, Reason, Update
 from tests.model.backend import with_deletes, with_rows
 from tests.model.hub import PureHub
@@ -63,7 +64,8 @@ def given(story: Story, names: str) -> None:
     is of table t, a row `u.k` of table u. `t is EPOCH, on_refused stop`: what follows a refusal.
     `t is EPOCH, not written by r3`: what r3 writes there is quarantined as `rights`.
 
-    `t is EPOCH, r2 sees w1|w3`: of t it is shown the rows with these values only.
+    `t is EPOCH, r2 sees w1|w3`: of t it is shown the rows with these values only. `on_hidden
+    quarantine`: what it writes on another row is in quarantine.
 
     `t is EPOCH, r2 lacks s`: t has a column s, which it is not sent.
 
@@ -87,6 +89,7 @@ def given(story: Story, names: str) -> None:
     functions: dict[str, str] = {}
     hidden: list[tuple[str, str]] = []
     on_refused: dict[str, OnRefused] = {}
+    on_hidden: dict[str, OnHidden] = {}
     forbidden: list[tuple[str, str]] = []
     shown: dict[tuple[str, str], str] = {}
     lacking: list[tuple[str, str]] = []
@@ -96,6 +99,8 @@ def given(story: Story, names: str) -> None:
         for word, _, what in (other.rpartition(" ") for other in others):
             if word == "on_refused":
                 on_refused[name] = OnRefused(what)
+            elif word == "on_hidden":
+                on_hidden[name] = OnHidden(what)
             elif word == "not written by":
                 forbidden.append((name, what))
             elif word.endswith(" sees"):
@@ -113,6 +118,7 @@ def given(story: Story, names: str) -> None:
         functions or None,
         hidden,
         on_refused=on_refused,
+        on_hidden=on_hidden,
         by_packets=by_packets,
         shown=shown,
         delayed=[word[1] for word in words if word and "(delayed)" in word[2]],
@@ -842,10 +848,11 @@ def is_not_judged(story: Story, name: str) -> None:
 
 @sentence("{name} is quarantined as {reason}")
 def is_quarantined(story: Story, name: str, reason: str) -> None:
-    """It is in quarantine once, and not in the changelog."""
+    """It is in quarantine once, and not in the changelog, but for what is found by its row."""
     replica = next(r for r in story.world.replicas.values() if _wrote(story, r, name))
     reasons = story.world.reasons(replica.name, story.world.names[name].change)
-    claim(story, (reasons, _fate(story, name)), ([reason], "not judged"))
+    fate = Verdict.QUARANTINED if reason == Reason.HIDDEN else "not judged"
+    claim(story, (reasons, _fate(story, name)), ([reason], fate))
 
 
 @sentence("nobody has seen {name}")
@@ -952,6 +959,12 @@ def operator_releases(story: Story) -> None:
 def operator_releases_forbidden(story: Story) -> None:
     """`slackwater quarantine release --reason rights --yes`."""
     story.world.hub.release(Reason.RIGHTS)
+
+
+@sentence("the operator releases what was hidden")
+def operator_releases_hidden(story: Story) -> None:
+    """`slackwater quarantine release --reason hidden --yes`."""
+    story.world.hub.release(Reason.HIDDEN)
 
 
 @sentence("{replica} may write {table}")

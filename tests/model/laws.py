@@ -99,10 +99,10 @@ def check_nothing_lost(world: World) -> None:
     """Every committed write that reached its topic is judged once, or recorded elsewhere.
 
     But for one that was deleted from its topic unread. A replica of which input is lost is stopped:
-    what it publishes until it starts anew is in quarantine.
+    what it publishes until it starts anew is in quarantine. What is `hidden` there is judged so.
     """
     judged = Counter((one.csn, one.content) for one in world.hub.changelog())
-    kept = _quarantined(world, {*Reason} - {Reason.SESSION})
+    kept = _quarantined(world, {*Reason} - {Reason.SESSION, Reason.HIDDEN})
     starts_anew = world.begins or world.taken_out
     ended, given_up = world.hub.ended(), _quarantined(world) if starts_anew else set()
     for replica in world.replicas.values():
@@ -320,7 +320,7 @@ def check_transactions_are_whole(world: World) -> None:
     """
     behind = {Reason.LATE, Reason.REUSED}
     reasons = {kept.reason for kept in world.hub.quarantine()}
-    assert reasons <= {Reason.ENDED, Reason.SESSION, *behind}
+    assert reasons <= {Reason.ENDED, Reason.SESSION, Reason.HIDDEN, *behind}
     gone = _quarantined(world, {Reason.SESSION}) | world.lost
     assert _transactions(world, _quarantined(world, behind)) <= _transactions(world, gone)
     epochs = {(one.csn, one.content): one.hub_epoch for one in world.hub.changelog()}

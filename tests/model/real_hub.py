@@ -590,5 +590,5 @@ def _answers(values: Iterable[bytes]) -> Iterator[Update | Stopped]:
 def _table_text(table: Table) -> str:
     columns = ", ".join(f'{name} = "{kind}"' for name, kind in table.columns.items())
     named = f'[[tables]]\nname = "{table.name}"\nfunction = "{table.function}"'
-    named += f'\non_refused = "{table.on_refused}"'
+    named += f'\non_refused = "{table.on_refused}"\non_hidden = "{table.on_hidden}"'
     return f'{named}\nkey = ["k"]\ncolumns = {{ {columns} }}'

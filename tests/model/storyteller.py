@@ -250,6 +250,7 @@ def tables(
         on_t, on_u = draw(st.tuples(ways, ways))
     if filters:
         some = _every(1, draw(st.integers(0, 1)))
+        on_t += draw(st.sampled_from(["", ", on_hidden quarantine"]))
         on_t, on_u = (
             on_t + f", r2 sees {some}",
             on_u + draw(st.sampled_from(["", f", r1 sees {some}"])),

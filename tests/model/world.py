@@ -18,7 +18,7 @@ from streaming.core.model.command import UndoOrder
 from streaming.core.model.function import ConflictFunction, parse_function
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
-from streaming.core.model.table import OnRefused
+from streaming.core.model.table import OnHidden, OnRefused
 from streaming.core.records.record import Goodbye, Heartbeat, PublishedSchema, Record, Update
 from streaming.core.state.sending_times import AT_ONCE, SendingTimes
 from streaming.core.state.topology import Subscription, Topology
@@ -91,6 +91,7 @@ def topology(
     page_items: int = 3,
     ack_timeout_ms: int = NEVER_MS,
     on_refused: Mapping[str, OnRefused] = MappingProxyType({}),
+    on_hidden: Mapping[str, OnHidden] = MappingProxyType({}),
     by_packets: Collection[str] = (),
     shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
     delayed: Collection[str] = (),
@@ -101,6 +102,7 @@ def topology(
 
     `functions`: table -> its conflict function. `hidden`: (table, replica) that do not meet.
     `on_refused`: table -> what follows a refused row of it; `skip` where none is named.
+    `on_hidden`: table -> what follows a write on a row that is hidden; `judge` where none is named.
     `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
     of the rows that it is shown. `delayed`: the replicas that are sent what is DELAY_S old.
     `lacking`: (table, replica) of which it is sent no column s. `archives`: the replicas that are
@@ -113,6 +115,7 @@ def topology(
             name=name,
             function=_function(text, rids),
             on_refused=on_refused.get(name, OnRefused.SKIP),
+            on_hidden=on_hidden.get(name, OnHidden.JUDGE),
         )
         for name, text in (functions or {TABLE.name: "EPOCH"}).items()
     }

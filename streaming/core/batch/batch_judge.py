@@ -20,7 +20,7 @@ from streaming.core.conflict.judge import (
     unconfigured,
 )
 from streaming.core.conflict.truncate import judged_truncate, met_by
-from streaming.core.conflict.winner import Resolution, winner
+from streaming.core.conflict.winner import Resolution, kept_hidden, winner
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
@@ -34,7 +34,7 @@ from streaming.core.model.row import (
     realigned,
     without_tombstone,
 )
-from streaming.core.model.table import Table
+from streaming.core.model.table import OnHidden, Table
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 from streaming.core.records.arrival import Repair
 from streaming.core.state.replica_state import ReplicaState
@@ -126,7 +126,7 @@ class BatchJudge:
                 self._reject_whole(one, causes[one.change.csn])
             elif one.change.op.is_of_table:
                 self._judge_truncate(one)
-            elif self._judge_one(one if row in taken else self._as_hidden(one, self.row(row))):
+            elif self._judge_one(one, is_seen=row in taken):
                 taken.add(row)
             if row in taken and last[row] is one:  # what hides it for a moment only does not count
                 self._take_back_hidden(one)
@@ -176,7 +176,11 @@ class BatchJudge:
         return [truncation.applied_to(row) for row in rows] if truncation else rows
 
     def _as_hidden(self, one: Arrived, row: RowState) -> Arrived:
-        """The change; of a row that its replica is not shown it has seen nothing.
+        """The change; of a row that its replica is not shown it has seen nothing."""
+        return one._replace(mre=0, mre_same=0) if self._is_hidden(one, row) else one
+
+    def _is_hidden(self, one: Arrived, row: RowState) -> bool:
+        """Return whether the replica of a change is not shown the row that it meets.
 
         Covers moved past what was written there (docs/traps.md, A row that a filter hides). So they
         do past the delete of a row that stays at its replica; an insert has seen no row there. A
@@ -184,13 +188,11 @@ class BatchJudge:
         """
         change = one.change
         if change.op.is_of_table:
-            is_hidden = self.topology.has_filter(change.rid, change.table)
-        elif row.exists:
-            is_hidden = self.topology.hides(change.rid, change.table, row)
-        else:
-            keeps = self.topology.keeps_deleted(change.rid, change.table)
-            is_hidden = keeps and change.op is not Op.INSERT
-        return one._replace(mre=0, mre_same=0) if is_hidden else one
+            return self.topology.has_filter(change.rid, change.table)
+        if row.exists:
+            return self.topology.hides(change.rid, change.table, row)
+        keeps = self.topology.keeps_deleted(change.rid, change.table)
+        return keeps and change.op is not Op.INSERT
 
     def _rejects_transaction(self, one: Arrived) -> bool:
         row, floors = self._met(one), self._floors(one.change.rid)
@@ -289,10 +291,16 @@ class BatchJudge:
         """Return what the batch makes of whole tables."""
         return TablesAfter(tuple(self.ranges), dict(self.truncations), frozenset(self.rescans))
 
-    def _judge_one(self, one: Arrived) -> bool:
-        """Judge a change of a row; whether it was in no conflict."""
+    def _judge_one(self, one: Arrived, *, is_seen: bool) -> bool:
+        """Judge a change of a row; whether it was in no conflict.
+
+        `is_seen`: its transaction wrote the row before, and that was in no conflict.
+        """
         change = one.change
         table, row = self.topology.tables[change.table], self._met(one)
+        is_hidden = not is_seen and self._is_hidden(one, self.row(change.row))
+        one = one._replace(mre=0, mre_same=0) if is_hidden else one
+        keeps = is_hidden and table.on_hidden is OnHidden.QUARANTINE
         floors = self._floors(change.rid)
         judged = judge(
             one,
@@ -300,7 +308,7 @@ class BatchJudge:
             self.hub_epoch,
             table,
             floors,
-            self._resolve,
+            kept_hidden if keeps else self._resolve,
             self.topology.record_bytes,
             is_refused=self._is_refused(one),
         )

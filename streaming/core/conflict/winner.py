@@ -76,6 +76,15 @@ def winner(arrived: Arrived, row: RowState, table: Table, user: UserFunction | N
     return Winner.CHANGE if _wins(arrived, row, table) else Winner.ROW
 
 
+def kept_hidden(arrived: Arrived, _: RowState, __: Table) -> Resolution:
+    """A write that its table keeps from everybody, for its replica is not shown the row."""
+    return Failed(
+        f"its row is not shown to replica {arrived.change.rid} as it stands: release it to write"
+        " the row nevertheless, or drop it",
+        Reason.HIDDEN,
+    )
+
+
 def _wins(arrived: Arrived, row: RowState, table: Table) -> bool:
     change = arrived.change
     match table.function.rule:

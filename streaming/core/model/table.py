@@ -42,12 +42,22 @@ class OnRefused(StrEnum):
     """the row is sent again by itself, at growing intervals"""
 
 
+class OnHidden(StrEnum):
+    """What the hub does with a write on a row that its replica is not shown."""
+
+    JUDGE = "judge"
+    """it is concurrent with the row, and the table's function decides"""
+    QUARANTINE = "quarantine"
+    """it goes to quarantine as `hidden`, and its replica is sent the row as it stands"""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """name, key columns in key order, all columns in schema order (key columns included).
 
     `dataset`: the data set that it belongs to; each has a RUV and pending lists of its own.
-    `on_refused`: what follows when a replica refuses a row of it.
+    `on_refused`: what follows when a replica refuses a row of it; `on_hidden`: when one writes a
+    row that it is not shown.
     """
 
     name: str
@@ -56,6 +66,7 @@ class Table:
     function: ConflictFunction = EPOCH
     dataset: str = DEFAULT_DATASET
     on_refused: OnRefused = OnRefused.SKIP
+    on_hidden: OnHidden = OnHidden.JUDGE
 
 
 def not_configured(name: str) -> str:

@@ -228,3 +228,16 @@ def test_what_the_hub_does_not_write_is_left_alone(
     done = apply(store, item(2, "other"))
 
     assert (done.saved, listed(store), store.kept_rows().uncarried) == ((), [], 1)
+
+
+def test_a_copy_to_an_archive_deletes_nothing(
+    attached: PostgresDatabase, store: PostgresStore
+) -> None:
+    """Rows of the range that the hub does not have stay, unsaved, for they are still here."""
+    attached.write("INSERT INTO items VALUES (1, 'kept', 1.50)")
+    publish_all(store)
+
+    apply(store, RangeItem("items", None, None, 0, deletes=False))
+
+    assert [row[:2] for row in attached.rows()] == [(1, "kept")]
+    assert listed(store) == []
