@@ -21,11 +21,9 @@ _WAITING = """
 
 _OVERWRITTEN = """
     WITH k AS ({waiting}), written AS (
-        SELECT rid, batch, hub_epoch, csn, "table", key, op, kind, "to" FROM c
+        SELECT rid, batch, csn, "table", key, op, kind, "to" FROM c
         WHERE c.batch <= {batch}
             AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))
-    ), released AS (
-        SELECT rid, batch, "table", key FROM t WHERE action = 'released' AND batch <= {batch}
     )
     SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.key = k.key
         WHERE (c.kind = 'change' AND c.rid = k.rid AND c.csn > k.csn)
@@ -34,17 +32,26 @@ _OVERWRITTEN = """
     SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.op = 'truncate'
         WHERE c.kind = 'change' AND c.rid = k.rid AND c.csn > k.csn
     UNION
-    SELECT k.id FROM k JOIN written AS c ON c."table" = k."table" AND c.key = k.key
-        LEFT JOIN released AS r ON r.batch = c.batch AND r.rid = k.rid
-            AND r."table" = k."table" AND r.key = k.key
-        WHERE c.kind = 'change' AND c.rid = {hub_rid} AND c.hub_epoch > k.mre AND r.batch IS NULL
-    UNION
     SELECT k.id FROM k JOIN ({kept}) AS o
         ON o.rid = k.rid AND o."table" = k."table" AND o.key = k.key AND o.csn > k.csn
         WHERE o.{uncarried}
 """
-"""Their replica wrote the row anew, was sent it, or holds there what is kept for another reason; or
-the hub wrote the row, other than for that replica, and the replica had not seen that."""
+"""Their replica wrote the row anew, was sent it, or holds there what is kept for another reason."""
+
+_CONTENDED = """
+    WITH k AS ({waiting}), released AS (
+        SELECT rid, batch, "table", key FROM t WHERE action = 'released' AND batch <= {batch}
+    )
+    SELECT k.id FROM k JOIN (
+        SELECT batch, hub_epoch, "table", key, op FROM c
+        WHERE batch <= {batch} AND rid = {hub_rid} AND kind = 'change' AND verdict = 'accepted'
+    ) AS c ON c."table" = k."table" AND (c.key = k.key OR c.op = 'truncate')
+        AND c.hub_epoch > k.mre
+    LEFT JOIN released AS r ON r.batch = c.batch AND r.rid = k.rid
+        AND r."table" = k."table" AND r.key = k.key
+    WHERE r.batch IS NULL
+"""
+"""The hub wrote the row, other than by an older change of that replica, which had not seen it."""
 
 _COMMITS = """
     SELECT rid, value FROM t
@@ -56,7 +63,7 @@ _COLUMNS = "t.prim_csn, t.op, t.mre, t.topic, t.value, t.sha256"
 
 
 def waiting_for_columns(reader: Reader, hub_rid: int) -> list[dict[str, Any]]:
-    """The changes that wait for a column, with their bytes and whether something replaced them."""
+    """The changes that wait for a column, with their bytes and what stands in their place."""
     quarantine, log = reader.table(TableName.QUARANTINE), reader.table(TableName.CHANGELOG)
     if quarantine is None or log is None or reader.commit is None:
         return []
@@ -67,15 +74,21 @@ def waiting_for_columns(reader: Reader, hub_rid: int) -> list[dict[str, Any]]:
         return []
     kept = reader.still_kept("t.op, t.mre")
     other = [one.value for one in Reason if one.is_uncarried and one is not Reason.COLUMN]
-    sql = _OVERWRITTEN.format(
-        waiting=_WAITING.format(kept=kept, **purged),
-        kept=kept,
-        batch=reader.batch,
-        hub_rid=hub_rid,
-        uncarried=among("reason", other),
+    names = {
+        "waiting": _WAITING.format(kept=kept, **purged),
+        "kept": kept,
+        "batch": reader.batch,
+        "hub_rid": hub_rid,
+        "uncarried": among("reason", other),
+    }
+    overwritten, contended = (
+        {row["id"] for row in each(quarantine, sql.format(**names), c=log)}
+        for sql in (_OVERWRITTEN, _CONTENDED)
     )
-    overwritten = {row["id"] for row in each(quarantine, sql, c=log)}
-    return [{**row, "is_overwritten": row["id"] in overwritten} for row in found]
+    return [
+        {**row, "is_overwritten": row["id"] in overwritten, "is_contended": row["id"] in contended}
+        for row in found
+    ]
 
 
 def commits_of_waiting(reader: Reader, since: int) -> Iterator[tuple[str, int]]:

@@ -71,6 +71,7 @@ class WaitingColumns:
                 row["mre"],
                 is_valid=row["id"] in valid,
                 is_overwritten=row["is_overwritten"],
+                is_contended=row["is_contended"],
             )
             for row in rows
         ]

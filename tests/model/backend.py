@@ -9,6 +9,7 @@ from streaming.core.matrix.packets import Place
 from streaming.core.model.change import Change, RowKey
 from streaming.core.model.command import UndoOrder
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import Table
 from streaming.core.records.record import Reason, Record, Stopped, Update
 from streaming.core.state.topology import Topology
 from streaming.filters.row_predicate import RowPredicate
@@ -154,6 +155,15 @@ class Backend(Protocol):
         Nothing is unread: what was sent before is taken by what held then.
         """
 
+    def know_column(self, table: str, *, is_known: bool) -> None:
+        """Start it again with a configuration that has the column of values of a table, or not.
+
+        As `may_write`; and meanwhile nothing with a value in that column may be sent to anybody.
+        """
+
+    def go_on(self) -> None:
+        """Order the release of what waits for a column and may go on, as it does by itself."""
+
     def reconfigure(self, topology: Topology) -> None:
         """Start again with a configuration by which agreements send something else."""
 
@@ -234,6 +244,16 @@ class Backend(Protocol):
 
     def standing(self, rid: int) -> RuvComparison:
         """The agreement with this consumer, as `status` shows it."""
+
+
+def without_values(topology: Topology, unknown: Collection[str]) -> dict[str, Table]:
+    """The tables, these without their column of values."""
+    return {
+        name: replace(one, columns={key: one.columns[key] for key in one.key})
+        if name in unknown
+        else one
+        for name, one in topology.tables.items()
+    }
 
 
 def with_rows(topology: Topology, rid: int, table: str, condition: str) -> Topology:

@@ -30,6 +30,7 @@ from streaming.core.delivery.lack import lack
 from streaming.core.intake.input_lost import InputLoss
 from streaming.core.intake.liveness import unheard
 from streaming.core.intake.refused_rows import due
+from streaming.core.intake.waiting_columns import WaitingChange, going_on
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
@@ -49,6 +50,7 @@ from streaming.core.model.table import DEFAULT_DATASET
 from streaming.core.records.arrival import COMPARED, AbortTransaction, ControlOutcome, Quarantined
 from streaming.core.records.check import CheckedRecord, Limits, check
 from streaming.core.records.record import (
+    Commit,
     Hello,
     Item,
     RangeItem,
@@ -79,7 +81,7 @@ from streaming.core.tracking.resync import (
 )
 from streaming.facts.consumers.lag import acked
 from streaming.facts.consumers.resync import lacks_rows
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, without_values
 from tests.model.post import Packet
 from tests.model.undone import undone_rows
 from tests.reference.batch import BatchDecision, decide
@@ -178,6 +180,7 @@ class Plan:
     repairs: tuple[tuple[int, RowKey], ...] = ()
     preferred: tuple[Preferred, ...] = ()
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
     rows_set: tuple[RowOrder, ...] = ()
     purge: Purge | None = None
     send_nows: tuple[str, ...] = ()
@@ -209,7 +212,8 @@ class PureHub:
     `requested_send_nows`, `requested_undos`, `requested_tables`: the
     arguments of commands that no batch has processed. `firsts`: rid -> the offset of the first
     record that its topic still has. `refusing`: the consumers whose topics refuse what they are
-    sent. `writes`: rid -> the tables that this replica may write, if not all.
+    sent. `writes`: rid -> the tables that this replica may write, if not all. `unknown`: the tables
+    of which its configuration lacks the column of values.
     `writable`: the agreements away because of that whose topics it found to take it again.
     `purges`: its next batch purges what nobody needs.
     `packets`: rid -> what was written for it; `places`: rid -> those of the records of its topic.
@@ -253,6 +257,7 @@ class PureHub:
     firsts: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     refusing: set[int] = field(default_factory=set)
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
     undelivered: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     purges: bool = False
@@ -290,7 +295,7 @@ class PureHub:
         """Append a record to a replica's topic; `place`: the one of its outbox, by a packet."""
         if place is not None:
             self.places[rid].append(place)
-        found = self._check(rid, session, record, self.writes)
+        found = self._check(rid, session, record, self.writes, self.unknown)
         is_uncarried = found.reason is not None and found.reason.is_uncarried
         received = ReceivedRecord(rid, len(self.topics[rid]), time_ms, session, record)
         known = self.topology.columns.get(rid, {})
@@ -305,12 +310,15 @@ class PureHub:
         self.arrivals.append(received)
 
     def _check(
-        self, rid: int, session: str | None, record: Record, writes: Mapping[int, frozenset[str]]
+        self,
+        rid: int,
+        session: str | None,
+        record: Record,
+        writes: Mapping[int, frozenset[str]],
+        unknown: Collection[str],
     ) -> CheckedRecord:
-        value = wire.encode(session or "", record)
-        return check(
-            value, rid, self.topology.tables, Limits(writes=writes, columns=self.topology.columns)
-        )
+        value, tables = wire.encode(session or "", record), without_values(self.topology, unknown)
+        return check(value, rid, tables, Limits(writes=writes, columns=self.topology.columns))
 
     def agreement_read_by(self, rid: int) -> str:
         """The agreement whose updates this replica reads."""
@@ -374,7 +382,7 @@ class PureHub:
             undos, self.requested_undos = tuple(self.requested_undos), []
             of_tables, self.requested_tables = tuple(self.requested_tables), []
             plan = replace(plan, send_nows=send_nows, undos=undos, of_tables=of_tables)
-            self.run(replace(plan, writes=dict(self.writes)))
+            self.run(replace(plan, writes=dict(self.writes), unknown=self.unknown))
 
     def take_beside(self, now_ms: int, pages: Collection[int]) -> None:
         """No other hub reads its topics."""
@@ -556,6 +564,60 @@ class PureHub:
         before, one = self.writes.get(rid, frozenset(self.topology.tables)), {table}
         self.writes[rid] = before | one if is_allowed else before - one
         self.restart(0)
+
+    def know_column(self, table: str, *, is_known: bool) -> None:
+        """Start again with a configuration that has the column of values of a table, or not."""
+        self.unknown = self.unknown - {table} if is_known else self.unknown | {table}
+        self.restart(0)
+
+    def go_on(self) -> None:
+        """Order the release of what waits for a column and may go on, as it does by itself."""
+        found = [
+            (number, one, one.change)
+            for number, one in zip(self.kept_in, self.kept, strict=True)
+            if one.reason is Reason.COLUMN and (one.rid, one.offset) not in self.dropped
+        ]
+        waiting = [
+            WaitingChange(
+                change.csn,
+                one.rid,
+                number,
+                one.offset,
+                (change.prim_csn or change.csn, one.rid),
+                change.row,
+                one.mre or 0,
+                self._check(one.rid, "-", change, self.writes, self.unknown).reason is None,
+                self._is_overwritten(number, one, change),
+                self._is_contended(one, change),
+            )
+            for number, one, change in found
+            if change is not None and change.op is not Op.TRUNCATE
+        ]
+        committed = {
+            (one.record.prim_csn, rid)
+            for rid, topic in self.topics.items()
+            for one in topic[: self.taken[rid]]
+            if isinstance(one.record, Commit)
+        }
+        committed |= {one.context for one in waiting if one.context[0] == one.id}
+        for going in going_on(waiting, committed, len(waiting)):
+            self.requested_releases.append((going.rid, going.offset, going.mre))
+
+    def _is_overwritten(self, number: int, kept: Quarantined, change: Change) -> bool:
+        """Return whether its replica has written the row anew, or was sent it."""
+        since = [e for n in sorted(self.epochs) if n >= number for e in self.log[n]]
+        mine = (e for e in since if not isinstance(e, Judged) or _is_of(e, kept.rid))
+        return any(_sets_right(e, kept, change.row, lambda *_: False) for e in mine)
+
+    def _is_contended(self, kept: Quarantined, change: Change) -> bool:
+        """Return whether the hub wrote the row, and its replica had not seen that."""
+        return any(
+            judged.after.csn == judged.arrived.change.csn
+            and hub_epoch > (kept.mre or 0)
+            and _is_of(judged, HUB_RID)
+            and judged.arrived.change.row == change.row
+            for hub_epoch, judged in self._judged()
+        )
 
     def reconfigure(self, topology: Topology) -> None:
         """Start again with a configuration by which agreements send something else."""
@@ -1092,7 +1154,7 @@ class PureHub:
             if one.change
             and one.change.op is not Op.TRUNCATE
             and (one.rid, one.offset) in places
-            and self._check(one.rid, "-", one.change, plan.writes).reason is None
+            and self._check(one.rid, "-", one.change, plan.writes, plan.unknown).reason is None
         }
 
     def _left(self, places: Collection[Place] | None = None) -> list[tuple[Quarantined, RowKey]]:
@@ -1197,6 +1259,10 @@ def _sets_right(
             return entry.to == kept.rid and (entry.table, entry.key) == row
         case _:
             return False
+
+
+def _is_of(judged: Judged, rid: int) -> bool:
+    return judged.arrived.change.rid == rid
 
 
 def _conflict(judged: Judged) -> Conflict:

@@ -967,6 +967,26 @@ def operator_releases_hidden(story: Story) -> None:
     story.world.hub.release(Reason.HIDDEN)
 
 
+@sentence("the hub does not know the column of {table}")
+def does_not_know_column(story: Story, table: str) -> None:
+    """Its configuration lacks the column of values; the hub takes all there is before."""
+    _take(story, "all", None)
+    story.world.hub.know_column(table, is_known=False)
+
+
+@sentence("the hub knows the column of {table}")
+def knows_column(story: Story, table: str) -> None:
+    """A configuration that has the column is applied; the hub takes all there is before."""
+    _take(story, "all", None)
+    story.world.hub.know_column(table, is_known=True)
+
+
+@sentence("what waits for a column goes on")
+def goes_on(story: Story) -> None:
+    """The hub looks for what waits for a column that its configuration has now."""
+    story.world.hub.go_on()
+
+
 @sentence("{replica} may write {table}")
 def may_write(story: Story, replica: str, table: str) -> None:
     """The operator names the table in `writes` of the replica; see `_may_write`."""

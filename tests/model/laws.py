@@ -225,7 +225,7 @@ def _meetings(world: World) -> list[Meeting]:
 
 def _of_hub(world: World) -> Iterator[Write]:
     """The hub's changes: whoever released what they were made of, or preferred it, wrote them."""
-    released = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS})
+    released = _quarantined_changes(world, {Reason.SKEW, Reason.RIGHTS, Reason.COLUMN})
     kept = [_as_read(world, change) for change in released]
     for judged in world.hub.changelog():
         for change in (*kept, *world.preferred) if rid_of(judged.csn) == HUB_RID else ():

@@ -56,7 +56,7 @@ from streaming.hub.batch.pipeline import process
 from streaming.hub.service import Service
 from tests.harness.rights import allow_all, deny_write
 from tests.harness.topics import TopicEnds
-from tests.model.backend import Conflict, Judgement, Kept, RuvComparison
+from tests.model.backend import Conflict, Judgement, Kept, RuvComparison, without_values
 from tests.model.hub import CHUNK_ITEMS, HubKilledError
 from tests.model.post import Packet
 
@@ -84,6 +84,7 @@ class RealHub:
     ended_at: dict[str, int] = field(default_factory=dict)
     read: dict[TableName, list[dict[str, Any]]] = field(default_factory=dict)
     writes: dict[int, frozenset[str]] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
     is_cut: bool = False
     is_standing: bool = False
     places: dict[str, list[Place]] = field(default_factory=dict)
@@ -119,7 +120,7 @@ class RealHub:
                 f"chunk_items = {CHUNK_ITEMS}\npage_items = {self.topology.page_items}",
                 f"refused_again_ms = {self.topology.refused_again_ms}",
                 f"resync_page_rows = {self.topology.resync_page_rows}",
-                *map(_table_text, self.topology.tables.values()),
+                *map(_table_text, without_values(self.topology, self.unknown).values()),
                 *(
                     f'[[replicas]]\nname = "{s.name}"\nrid = {s.consumer}\n'
                     f"writes = {sorted(self.writes.get(s.consumer, '*'))}"
@@ -291,6 +292,17 @@ class RealHub:
         self._configure()
         self._close()
         self.restart(0)
+
+    def know_column(self, table: str, *, is_known: bool) -> None:
+        """Change the columns of the table in the configuration, and start the hub again."""
+        self.unknown = self.unknown - {table} if is_known else self.unknown | {table}
+        self._configure()
+        self._close()
+        self.restart(0)
+
+    def go_on(self) -> None:
+        """Order what a hub orders some seconds after it came up."""
+        self._service().column_waits.order(time.time_ns() // 1_000_000)
 
     def reconfigure(self, topology: Topology) -> None:
         """Start again with a configuration by which agreements send something else."""

@@ -16,8 +16,8 @@ class WaitingChange:
     """A change in quarantine as `column`; `context`: its transaction.
 
     `batch`, `offset`: its place. `mre`: by which it is judged. `is_valid`: under the present
-    configuration nothing is wrong with it. `is_overwritten`: something newer stands in its place,
-    of its own replica or of the hub.
+    configuration nothing is wrong with it. `is_overwritten`: its replica has written the row anew,
+    or was sent it. `is_contended`: the hub wrote the row, and its replica had not seen that.
     """
 
     id: str
@@ -29,6 +29,7 @@ class WaitingChange:
     mre: int
     is_valid: bool = True
     is_overwritten: bool = False
+    is_contended: bool = False
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -44,13 +45,13 @@ def going_on(
     `committed`: the transactions whose commit has come; a change without one is its own. A
     transaction stays if one of its changes is not valid yet. So does one of whose rows a newer
     change of the same replica stays, for that is what its database holds; and one of whose rows
-    another replica's change goes on first: whoever wrote such a row stands as the hub then, and
-    nobody could find the two concurrent. What is overwritten stays alone: its row holds more.
+    is contended, or another replica's change goes on first: all of them are the hub's, so nobody
+    would find the two concurrent. What is overwritten stays alone: its row holds more.
     """
     known = sorted(waiting, key=lambda one: one.place)
     live = [one for one in known if not one.is_overwritten]
     held = {one.context for one in known if not one.is_valid}
-    held |= {one.context for one in live if one.context not in committed}
+    held |= {one.context for one in live if one.context not in committed or one.is_contended}
     before = -1
     while before != len(held):
         before = len(held)

@@ -51,6 +51,13 @@ def test_what_is_overwritten_stays_alone() -> None:
     assert goes(*changes, committed="x") == ["1-2"]
 
 
+def test_what_is_contended_stays_with_its_transaction_and_what_is_below_it() -> None:
+    """The hub wrote the row, and would overwrite that without a conflict."""
+    contended = waiting(2, is_contended=True, tx="x"), waiting(3, "other", tx="x")
+
+    assert goes(waiting(1), *contended, waiting(4, "s"), committed="x") == ["1-4"]
+
+
 def test_a_transaction_goes_whole_or_stays() -> None:
     """Half of one must not be judged."""
     half = waiting(1, "p", tx="x"), waiting(2, "q", tx="x", is_valid=False)
