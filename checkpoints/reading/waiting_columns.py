@@ -3,21 +3,17 @@
 In the SQL `t` is `quarantine`, `c` the changelog; of _COMMITS `t` is `events`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checkpoints.query import among, each
 from checkpoints.reading.reader import Reader
 from checkpoints.tables import TableName
+from streaming.core.model.change import Op
 from streaming.core.model.foreign_json import loads
 from streaming.core.records.record import Reason
 
-_WAITING = """
-    SELECT * FROM ({kept}) WHERE reason = 'column' AND mre >= {purge_epoch}
-        AND batch >= {purge_batch} AND csn IS NOT NULL AND op <> 'truncate'
-        AND coalesce("table", '') <> '' AND coalesce(key, '') <> ''
-"""
-"""Of what was purged nobody knows what replaced it: that waits for a person."""
+_WAITING = "SELECT * FROM ({kept}) WHERE reason = 'column' AND csn IS NOT NULL"
 
 _OVERWRITTEN = """
     WITH k AS ({waiting}), written AS (
@@ -63,19 +59,20 @@ _COLUMNS = "t.prim_csn, t.op, t.mre, t.topic, t.value, t.sha256"
 
 
 def waiting_for_columns(reader: Reader, hub_rid: int) -> list[dict[str, Any]]:
-    """The changes that wait for a column, with their bytes and what stands in their place."""
+    """The changes that wait for a column, with their bytes and what stands in their place.
+
+    `is_known`: their row can be named, and nothing is purged that could stand in its place.
+    """
     quarantine, log = reader.table(TableName.QUARANTINE), reader.table(TableName.CHANGELOG)
     if quarantine is None or log is None or reader.commit is None:
         return []
-    state = reader.commit.state
-    purged = {"purge_epoch": state.purge_epoch, "purge_batch": state.purge_batch}
-    found = list(each(quarantine, _WAITING.format(kept=reader.still_kept(_COLUMNS), **purged)))
+    found = list(each(quarantine, _WAITING.format(kept=reader.still_kept(_COLUMNS))))
     if not found:
         return []
     kept = reader.still_kept("t.op, t.mre")
     other = [one.value for one in Reason if one.is_uncarried and one is not Reason.COLUMN]
     names = {
-        "waiting": _WAITING.format(kept=kept, **purged),
+        "waiting": _WAITING.format(kept=kept),
         "kept": kept,
         "batch": reader.batch,
         "hub_rid": hub_rid,
@@ -85,10 +82,22 @@ def waiting_for_columns(reader: Reader, hub_rid: int) -> list[dict[str, Any]]:
         {row["id"] for row in each(quarantine, sql.format(**names), c=log)}
         for sql in (_OVERWRITTEN, _CONTENDED)
     )
+    state = reader.commit.state
     return [
-        {**row, "is_overwritten": row["id"] in overwritten, "is_contended": row["id"] in contended}
+        {
+            **row,
+            "is_known": _is_known(row, state.purge_epoch, state.purge_batch),
+            "is_overwritten": row["id"] in overwritten,
+            "is_contended": row["id"] in contended,
+        }
         for row in found
     ]
+
+
+def _is_known(row: Mapping[str, Any], purge_epoch: int, purge_batch: int) -> bool:
+    is_named = bool(row["table"] and row["key"]) and row["op"] != Op.TRUNCATE
+    is_kept = row["mre"] is not None and row["mre"] >= purge_epoch and row["batch"] >= purge_batch
+    return is_named and is_kept
 
 
 def commits_of_waiting(reader: Reader, since: int) -> Iterator[tuple[str, int]]:

@@ -189,8 +189,8 @@ class Service:
     def _column_waits(self) -> ColumnWaits:
         """Lets go on what waits for a column that the configuration has now."""
         outlets, topology = self.hub.outlets, self.settings.topology
-        known = self.config.hub.rid, {*self.settings.topics.values()}, topology.skew_s
-        looks = WaitingColumns(self.store, *known, outlets.revalidate, outlets.originals)
+        of_hub = self.store, self.config.hub.rid, topology
+        looks = WaitingColumns(*of_hub, outlets.revalidate, outlets.originals)
         return ColumnWaits(looks.order, topology.refused_again_ms)
 
     def run(self, end: threading.Event, *, available_now: bool = False) -> None:

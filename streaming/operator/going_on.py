@@ -4,8 +4,9 @@ It orders as an operator does, by commands: a plan names those that its batch ta
 dies anywhere takes each once (docs/protocol.md, section 4.4).
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from checkpoints.config import append_commands
 from checkpoints.reading.reader import Reader, open_state
@@ -15,6 +16,7 @@ from checkpoints.times import ms_of, time_of
 from streaming.core.intake.waiting_columns import WaitingChange, going_on
 from streaming.core.model.command import CommandName
 from streaming.core.model.csn import is_skewed
+from streaming.core.state.topology import Topology
 from streaming.operator.release import Originals, Revalidate, releasable
 
 MOST = 1_000
@@ -25,14 +27,14 @@ MOST = 1_000
 class WaitingColumns:
     """The look for what waits for a column and may go on, of the hub with this rid.
 
-    `rids`: the replicas that are configured. `skew_s`: a change whose clock was as wrong waits for
-    a person.
+    `topology`: of a table of which its replica is shown some rows only, what that writes is judged
+    by what it is shown, which a change of the hub does not tell. It waits for a person, as does
+    what a clock wrote that was wrong.
     """
 
     store: StateStore
     hub_rid: int
-    rids: Collection[int]
-    skew_s: int
+    topology: Topology
     revalidate: Revalidate
     originals: Originals
 
@@ -51,15 +53,11 @@ class WaitingColumns:
         return len(found)
 
     def _going_on(self, reader: Reader) -> list[WaitingChange]:
-        rows = [
-            row
-            for row in waiting_for_columns(reader, self.hub_rid)
-            if row["rid"] in self.rids
-            and not is_skewed(row["csn"], "", ms_of(row["time"]), self.skew_s)
-        ]
-        if not rows:
+        rows = waiting_for_columns(reader, self.hub_rid)
+        judged = [row for row in rows if row["is_known"] and self._may_judge(row)]
+        if not judged:
             return []
-        valid = releasable(rows, self.revalidate, self.originals)
+        valid = releasable(judged, self.revalidate, self.originals)
         waiting = [
             WaitingChange(
                 row["id"],
@@ -67,8 +65,8 @@ class WaitingColumns:
                 row["batch"],
                 row["offset"],
                 (row["prim_csn"] or row["csn"], row["rid"]),
-                (row["table"], row["key"]),
-                row["mre"],
+                (row["table"] or "", row["key"] or ""),
+                row["mre"] or 0,
                 is_valid=row["id"] in valid,
                 is_overwritten=row["is_overwritten"],
                 is_contended=row["is_contended"],
@@ -78,6 +76,11 @@ class WaitingColumns:
         alone = {(row["csn"], row["rid"]) for row in rows if row["prim_csn"] is None}
         committed = {*alone, *commits_of_waiting(reader, min(row["batch"] for row in rows))}
         return going_on(waiting, committed, MOST)
+
+    def _may_judge(self, row: Mapping[str, Any]) -> bool:
+        """Return whether its MRE says what its replica had seen of the row."""
+        is_ahead = is_skewed(row["csn"], "", ms_of(row["time"]), self.topology.skew_s)
+        return not (is_ahead or self.topology.has_filter(row["rid"], row["table"]))
 
 
 _OF_QUARANTINE = {CommandName.RELEASE.value, CommandName.DROP.value}

@@ -18,11 +18,13 @@ from streaming.core.model.change import Change
 from streaming.core.model.command import CommandName
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.records.kept_bytes import KeptBytes, kept_bytes
+from streaming.core.state.topology import Topology
+from streaming.filters.row_predicate import RowPredicate
 from streaming.operator.going_on import WaitingColumns
 from streaming.stages.check import check_records
 from tests.checkpoints.written_state import WrittenState, change_row, ruv
 from tests.harness.builders import change, csn
-from tests.streaming.core.intake.speaker import T
+from tests.streaming.core.intake.speaker import RULES, T
 
 HUB = 99
 WITH_C = replace(T, columns={**T.columns, "c": ColumnType.TEXT})
@@ -75,11 +77,12 @@ def columns(
     at: WrittenState,
     table: Table = WITH_C,
     originals: Mapping[tuple[int, int], KeptBytes] | None = None,
+    topology: Topology = RULES,
 ) -> WaitingColumns:
     """The look of a hub that knows the table so."""
     check = partial(check_records, topics={"changes.a": 1}, tables={"t": table})
     found = originals or {}
-    return WaitingColumns(StateStore(at.root), HUB, {1}, 86_400, check, lambda _: found)
+    return WaitingColumns(StateStore(at.root), HUB, topology, check, lambda _: found)
 
 
 def ordered(at: WrittenState, table: Table = WITH_C) -> list[tuple[str | None, int]]:
@@ -180,7 +183,6 @@ def test_a_transaction_goes_on_once_its_commit_has_come(
     [
         {"mre": None},
         {"reason": "table"},
-        {"rid": 2},
         {"op": "truncate"},
         {"time": time_of(-100_000_000)},
         {"batch": 2},
@@ -189,7 +191,6 @@ def test_a_transaction_goes_on_once_its_commit_has_come(
     ids=[
         "of an older version",
         "another reason",
-        "a replica that is gone",
         "a truncate",
         "a wrong clock",
         "purged since",
@@ -202,6 +203,30 @@ def test_the_rest_waits_for_a_person(state: WrittenState, others: dict[str, obje
     state.append(TableName.QUARANTINE, {**kept(waiting(7)), **others})
 
     assert ordered(state) == []
+
+
+@pytest.mark.parametrize("others", [{"op": "truncate"}, {"mre": None}, {"key": None}])
+def test_what_waits_for_a_person_keeps_its_transaction(
+    state: WrittenState, others: dict[str, Any]
+) -> None:
+    """Half of it must not be judged."""
+    rows = kept(waiting(7, tx=7), **others), kept(change(8, "other", tx=7), invalid=False)
+    state.append(TableName.QUARANTINE, *rows)
+    value = f'{{"v":1,"kind":"commit","session":"s","prim_csn":"{csn(7, 1)}"}}'
+    event = {"batch": 3, "rid": 1, "offset": 9, "kind": "commit", "outcome": "unknown"}
+    state.append(TableName.EVENTS, {**event, "value": value})
+
+    assert ordered(state) == []
+
+
+def test_a_row_that_may_have_been_hidden_waits_for_a_person(state: WrittenState) -> None:
+    """What its replica is not shown it has not seen, whatever it has applied."""
+    state.append(TableName.QUARANTINE, kept(waiting(7)))
+    shown = replace(RULES.subscriptions["a1"], rows={"t": RowPredicate("v = 'x'", T)})
+    topology = replace(RULES, subscriptions={**RULES.subscriptions, "a1": shown})
+
+    assert columns(state, topology=topology).order(AT_MS) == 0
+    assert columns(state).order(AT_MS) == 1
 
 
 @pytest.mark.parametrize("is_there", [True, False])
