@@ -144,10 +144,16 @@ def send_now(intake: Intake, name: str) -> None:
 
 
 def record_lost_input(intake: Intake, loss: InputLoss) -> None:
-    """Stop a replica of which input is lost, at the first record that there is."""
-    stop = Stop(StopReason.INPUT_LOST, loss.detail)
-    intake.replicas[loss.rid] = intake.replicas[loss.rid].stopped(stop, loss.offset)
-    intake.move(loss.rid, lambda one: one.stopped(stop))
+    """Stop a replica of which input is lost, at the first record that there is.
+
+    One that is retired for good stays so: nothing of its topic is needed, which may be deleted.
+    """
+    replica, stop = intake.replicas[loss.rid], Stop(StopReason.INPUT_LOST, loss.detail)
+    if replica.is_retired_for_good:
+        intake.replicas[loss.rid] = replace(replica, stop_offset=loss.offset)
+    else:
+        intake.replicas[loss.rid] = replica.stopped(stop, loss.offset)
+        intake.move(loss.rid, lambda one: one.stopped(stop))
     intake.counts["input_lost"] += 1
 
 

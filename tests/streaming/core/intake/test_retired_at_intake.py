@@ -6,6 +6,7 @@ import pytest
 
 from streaming.core.batch.sending import stop_answers
 from streaming.core.intake import orders
+from streaming.core.intake.input_lost import DELETED, InputLoss
 from streaming.core.intake.intake import Intake
 from streaming.core.model.statuses import ReplicaStatus, Stop, StopReason, remedy_of
 from streaming.core.state.hub_state import HubState
@@ -58,6 +59,19 @@ def test_a_retired_replica_does_not_start_anew_and_is_told_why() -> None:
     (answer,) = stop_answers(after, again)
     assert (answer.session, answer.state) == (speaker.session, RETIRED)
     assert remedy_of(ReplicaStatus.RETIRED, "") is None
+
+
+def test_a_retired_replica_stays_so_though_its_topic_is_deleted() -> None:
+    """An earlier version took it for one that `recover` brings back, though its rid is used up."""
+    intake = retired(live(Speaker()), 5)
+
+    orders.record_lost_input(intake, InputLoss(1, DELETED, 0))
+    orders.recover(intake, 1)
+
+    assert intake.replicas[1].status_text == RETIRED
+    assert intake.agreements["a1"].status_text == RETIRED
+    assert intake.replicas[1].stop_offset == 0
+    assert (intake.counts["input_lost"], intake.counts["unknown_recovers"]) == (1, 1)
 
 
 def test_a_replica_that_was_stopped_stays_where_it_stopped() -> None:
