@@ -86,6 +86,13 @@ def span_of(
     if not marks:
         raise QuestionError("no batch is committed yet: there is no history")
     newest = marks[-1].hub_epoch
+    if oldest > newest:
+        raise QuestionError(
+            f"the history is purged up to hub epoch {newest}, the last one, so nothing is left to"
+            f" judge again: `slackwater rows TABLE --as-of {newest}` shows the rows behind it; what"
+            f" is judged from hub epoch {oldest} on can be asked for, as long as retention.keep_h"
+            " says"
+        )
     from_epoch = oldest if begin is None else _first_epoch(marks, begin, epoch_of)
     to_epoch = newest if end is None else _last_epoch(marks, end, epoch_of)
     if from_epoch > newest:

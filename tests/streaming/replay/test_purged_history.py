@@ -71,6 +71,24 @@ def test_what_is_left_of_a_history_is_sound(undone: History, slackwater: Slackwa
     assert slackwater("verify", "--json").facts["found"] == []
 
 
+@pytest.mark.parametrize("command", ["replay", "verify"])
+@pytest.mark.parametrize("begin", [(), ("--from", "3")])
+def test_where_all_is_purged_the_oldest_moment_is_named(
+    begin: tuple[str, ...], command: str, undone: History, slackwater: Slackwater
+) -> None:
+    """Exit 2: there is nothing to say yes or no to; an earlier version named no moment."""
+    last = undone.epoch_of("w7")
+    undone.purge(last)
+
+    answer = slackwater(command, *begin)
+    shown = slackwater("rows", "t", "--as-of", str(last), "--json")
+
+    assert answer.code == 2
+    assert f"`slackwater rows TABLE --as-of {last}` shows the rows" in answer.err
+    assert f"what is judged from hub epoch {last + 1} on can be asked for" in answer.err
+    assert len(shown.facts["rows"]) == 3
+
+
 def test_what_an_undo_wrote_is_compared_as_long_as_its_moment_is_kept(
     undone: History, slackwater: Slackwater
 ) -> None:
