@@ -35,6 +35,13 @@ SETTINGS = {
 }
 
 
+@pytest.fixture
+def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the hubs of a test keep their history for seconds."""
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
+
+
 def state_of(at: Site) -> HubState:
     """The state after the last commit."""
     commit = open_state(at.state).commit
@@ -95,6 +102,7 @@ def dies(at: Site, spark: SparkSession, fatal: FaultPoint) -> None:
 
 
 @pytest.mark.more
+@pytest.mark.usefixtures("short_history")
 def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
     tmp_path: Path,
     broker: Broker,
@@ -104,8 +112,6 @@ def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
 ) -> None:
     """Until then the purge waits for it; a hub that dies over a purge repeats it."""
     monkeypatch.setattr(background, "TOMBSTONES_EVERY_S", 1)
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
     with site(tmp_path, broker.bootstrap_servers, topic_prefix, "abc") as three:
         for name in "abc":
             create(three, name)
@@ -137,16 +143,14 @@ def test_a_consumer_that_was_away_too_long_gets_a_full_copy(
 
 
 @pytest.mark.more
+@pytest.mark.usefixtures("short_history")
 def test_a_hub_that_dies_over_a_purge_repeats_it(
     tmp_path: Path,
     broker: Broker,
     topic_prefix: str,
     spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Between its commit and what is deleted, and behind that; what is left is sound."""
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
     with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
         a, b = pair.replicas.values()
         with pair.running(spark) as hub:
@@ -173,16 +177,14 @@ def test_a_hub_that_dies_over_a_purge_repeats_it(
 
 
 @pytest.mark.more
+@pytest.mark.usefixtures("short_history")
 def test_a_hub_at_rest_purges_all_and_then_plans_no_batch(
     tmp_path: Path,
     broker: Broker,
     topic_prefix: str,
     spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nobody says anything any more: the last change of each replica is what is left."""
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
     with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
         a, b = pair.replicas.values()
         with pair.running(spark) as hub:
@@ -201,6 +203,7 @@ def test_a_hub_at_rest_purges_all_and_then_plans_no_batch(
 
 
 @pytest.mark.more
+@pytest.mark.usefixtures("short_history")
 def test_a_hub_that_is_started_now_and_then_purges_each_time(
     tmp_path: Path,
     broker: Broker,
@@ -210,7 +213,7 @@ def test_a_hub_that_is_started_now_and_then_purges_each_time(
 ) -> None:
     """It ends with its input, but not before what it found is deleted."""
     often = {"LIMITS__MATERIALIZE_EVERY_EPOCHS": 1, "HUB__ACK_TIMEOUT_S": TIMEOUT_S}
-    for name, value in {**SETTINGS, **often}.items():
+    for name, value in often.items():
         monkeypatch.setenv(f"SLACKWATER_{name}", str(value))
     with site_with_sessions(tmp_path, broker.bootstrap_servers, topic_prefix) as pair:
         a, b = pair.replicas.values()
