@@ -170,7 +170,7 @@ def test_a_hub_that_dies_over_a_purge_repeats_it(
             hub.brings(a, b)
         epoch = state_of(pair).purge_epoch
         assert a.rows == b.rows
-        assert len(logged(pair)) < len(before)
+        assert min(logged(pair)) > min(before)  # a slow hub has purged less than it wrote since
         assert pair.slackwater("verify")["sound"]
         with pytest.raises(AssertionError, match=r"the oldest one that can be"):
             pair.slackwater("rows", "t", "--as-of", str(epoch - 1))
