@@ -21,7 +21,7 @@ from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Ints, ints, is_away, one_array
-from streaming.stages.filtered import cut, hidden
+from streaming.stages.filtered import cut
 from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 
@@ -114,7 +114,7 @@ class OutgoingShown(Outgoing):
     @cached_property
     def items(self) -> pa.Array:
         """Return, by row, its item as JSON text (large_binary)."""
-        is_hidden = hidden(self.log, self._subscription)
+        is_hidden = self.recipients.images.hidden(self._subscription)
         is_cut, images = cut(self.log, self._subscription)
         changed = self.log.filter(pa.array(is_hidden | is_cut))
         gone = pa.array(is_hidden[is_hidden | is_cut])

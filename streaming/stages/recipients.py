@@ -18,7 +18,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.state.agreement_state import SendRange
 from streaming.core.state.topology import Subscription
 from streaming.stages.checked import Bools, Ints, bools, ints, texts
-from streaming.stages.filtered import deletes, left_out
+from streaming.stages.filtered import LogImages
 from streaming.stages.log import CHANGE, REFRESH
 
 COLUMNS = ("kind", "verdict", "rid", "to", "csn", "table")
@@ -32,7 +32,7 @@ class Recipients:
     """
 
     def __init__(self, log: pa.Table) -> None:
-        self._log = log
+        self.images = LogImages(log)
         self.is_change = bools(pc.equal(log["kind"], CHANGE))
         self._is_refresh = bools(pc.equal(log["kind"], REFRESH))
         accepted = bools(pc.equal(log["verdict"], Verdict.ACCEPTED.value))
@@ -67,10 +67,10 @@ class Recipients:
             lost = (self._csn > floor.after.encode()) & (self._csn <= floor.upto.encode())
             fresh |= accepted & (self.rid == consumer) & lost
         if subscription.rows:
-            fresh &= ~left_out(self._log, subscription)
+            fresh &= ~self.images.left_out(subscription)
         refresh = self._is_refresh & (self._to == consumer)
         sent = np.asarray(fresh | refresh, dtype=np.bool_)
-        return sent if subscription.sends_deletes else sent & ~deletes(self._log, subscription)
+        return sent if subscription.sends_deletes else sent & ~self.images.deletes(subscription)
 
 
 PAGE_COLUMNS = (*COLUMNS, "key", "hub_epoch", "place")
