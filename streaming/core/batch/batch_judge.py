@@ -24,7 +24,7 @@ from streaming.core.conflict.winner import Resolution, kept_hidden, winner
 from streaming.core.intake.refused_rows import NONE_REFUSED
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.function import ConflictFunction, ConflictRule
-from streaming.core.model.refusal import Refusals
+from streaming.core.model.refusal import Refusal, Refusals
 from streaming.core.model.row import (
     ALL_OFFSETS,
     Arrived,
@@ -201,7 +201,10 @@ class BatchJudge:
         if adopts(one, row, table) or meets_nothing(one, row):
             return False
         function, is_refused = self._function(one), self._is_refused(one)
-        return rejects_transaction(one, row, function, floors, is_refused=is_refused)
+        is_left = self._is_left(one)
+        return rejects_transaction(
+            one, row, function, floors, is_refused=is_refused, is_left=is_left
+        )
 
     def _cause(self, one: Arrived, *, same_epoch: bool = False) -> Cause | None:
         row, floors = self._met(one), self._floors(one.change.rid)
@@ -211,14 +214,18 @@ class BatchJudge:
 
     def _is_refused(self, one: Arrived) -> bool:
         """Return whether its replica refused the row as it stands, of a truncate any of them."""
+        return any(refusal.hides(self.row(refusal.row), one) for refusal in self._refused(one))
+
+    def _is_left(self, one: Arrived) -> bool:
+        """Return whether its replica has refused the row, and had what it had before."""
+        return any(refusal.leaves(self.row(refusal.row), one) for refusal in self._refused(one))
+
+    def _refused(self, one: Arrived) -> list[Refusal]:
+        """The refusals by its replica of the row, of a truncate of any row of the table."""
         mine = self.refusals.get(one.change.rid, NONE_REFUSED)
-        if not mine:
-            return False
         if one.change.op.is_of_table:
-            met = [refusal for row, refusal in mine.items() if row[0] == one.change.table]
-        else:
-            met = [mine[one.change.row]] if one.change.row in mine else []
-        return any(refusal.hides(self.row(refusal.row), one) for refusal in met)
+            return [refusal for row, refusal in mine.items() if row[0] == one.change.table]
+        return [mine[one.change.row]] if one.change.row in mine else []
 
     def _function(self, one: Arrived) -> ConflictFunction:
         return self.topology.tables[one.change.table].function

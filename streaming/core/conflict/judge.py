@@ -239,24 +239,26 @@ def rejects_transaction(
     floors: Sequence[Floor] = (),
     *,
     is_refused: bool,
+    is_left: bool,
 ) -> bool:
     """Return whether this change makes its whole transaction be rejected.
 
     It does if it is concurrent under EPOCH_TRANS and not a delete of a deleted row, or if it
     builds on a row that was rejected with its transaction, whatever the row's function; so does
-    one whose replica refused the refresh of that row.
+    one whose replica refused the refresh of that row (`is_left`: it refused the row, and had then
+    what it had before), whoever wrote it since.
     """
-    if row.realign and _lacks_rejection(arrived, row, is_refused=is_refused):
+    if row.realign and _lacks_rejection(arrived, row, is_left=is_left):
         return True
     if function.rule is not ConflictRule.EPOCH_TRANS or deletes_twice(arrived.change, row):
         return False
     return cause_of(arrived, row, function, floors, is_refused=is_refused) is not None
 
 
-def _lacks_rejection(arrived: Arrived, row: RowState, *, is_refused: bool) -> bool:
+def _lacks_rejection(arrived: Arrived, row: RowState, *, is_left: bool) -> bool:
     """Return whether a version that was rejected with its transaction may still be there."""
     ahead = [r.hub_epoch for r in blocking(arrived, row) if r.rejects_transaction]
-    return any(epoch > arrived.mre for epoch in ahead) or (bool(ahead) and is_refused)
+    return any(epoch > arrived.mre for epoch in ahead) or (bool(ahead) and is_left)
 
 
 def floor_epoch(arrived: Arrived, floors: Sequence[Floor]) -> int:

@@ -59,10 +59,21 @@ class Refusal:
         What it reflects says nothing of a row that it refused, until it reflects a refresh of it
         that was sent later.
         """
-        if self.offset >= arrived.offset or row.hub_epoch > self.hub_epoch:
+        return row.hub_epoch <= self.hub_epoch and self.leaves(row, arrived)
+
+    def leaves(self, row: RowState, arrived: Arrived) -> bool:
+        """Return whether the replica had what it refused to replace when it made the change.
+
+        So it is until the replica wrote the row, or reflects what it was sent of it later.
+        """
+        if self.offset >= arrived.offset:
             return False
-        refreshes = _refreshes(row, self.rid)
-        return not any(self.hub_epoch < epoch <= arrived.mre for epoch in refreshes)
+        if row.hub_epoch > self.hub_epoch and row.author == self.rid:
+            return False
+        return not any(
+            self.hub_epoch < epoch <= arrived.mre
+            for epoch in (row.hub_epoch, *_refreshes(row, self.rid))
+        )
 
 
 def sent_last(row: RowState, rid: int, *, is_seen: bool = True) -> int:

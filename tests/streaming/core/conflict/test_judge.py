@@ -295,7 +295,7 @@ def test_a_realign_that_was_left_out_blocked_nothing_more(
     for mre in range(7):
         expected = any(epoch > mre for epoch in blocks_whole)
         is_whole = rejects_transaction(
-            later._replace(mre=mre), before, T.function, is_refused=False
+            later._replace(mre=mre), before, T.function, is_refused=False, is_left=False
         )
         assert is_whole is expected
 
