@@ -1,7 +1,8 @@
 """What a soak measures, sample by sample: whether it grows, and its picture.
 
-A figure grows if the straight line through its last third rises by more than a share of its mean
-there. So what a hub fills at its beginning, as its heap and its caches, is not held against it.
+A figure grows if the straight line through what is left of it after purges and compactions, in the
+last third, rises by more than a share of its mean there. So what a hub fills at its beginning, as
+its heap and its caches, is not held against it, nor what goes up and down.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,9 @@ import numpy as np
 
 GROWTH_MAX = 0.10
 """A figure may rise by this share of its mean within the last third."""
+
+SPANS = 6
+"""Of so many parts of the last third the smallest value is what is left."""
 
 LEAST: Mapping[str, float] = {"bytes": 4 * 2**20, "files": 150.0}
 """By the end of its name: whatever stays below this is not held against anybody."""
@@ -31,7 +35,7 @@ class SoakSample:
 
 @dataclass(frozen=True, slots=True)
 class SoakGrowth:
-    """By which share of its mean a figure rises in the last third, and from where to where."""
+    """By which share of its mean what is left of a figure rises in the last third, from and to."""
 
     name: str
     first: float
@@ -51,8 +55,10 @@ def growth(samples: Sequence[SoakSample], name: str) -> SoakGrowth:
     late = [one for one in samples if one.at_s >= after_s]
     if len(late) < 2:
         raise ValueError("the last third has fewer than two samples: let it run for longer")
-    at_s = np.array([one.at_s for one in late])
-    values = np.array([one.figures.get(name, 0.0) for one in late])
+    spans = [[late[at] for at in part] for part in np.array_split(np.arange(len(late)), SPANS)]
+    least = [min(span, key=lambda one: one.figures.get(name, 0.0)) for span in spans if span]
+    at_s = np.array([one.at_s for one in least])
+    values = np.array([one.figures.get(name, 0.0) for one in least])
     slope, base = np.polyfit(at_s - at_s[0], values, 1)
     rise, mean = slope * (at_s[-1] - at_s[0]), values.mean()
     share = rise / mean if mean else 0.0

@@ -22,6 +22,8 @@ def samples(value_at: Callable[[float], float]) -> list[SoakSample]:
         (lambda _: 50 * MIB, False),
         (lambda at_s: min(at_s, 1_800) * MIB, False),
         (lambda at_s: (50 + at_s % 180 / 10) * MIB, False),
+        (lambda at_s: (5 + at_s % 180 / 10) * MIB, False),
+        (lambda at_s: (5 + at_s / 1_000 + at_s % 180 / 10) * MIB, True),
         (lambda at_s: at_s * MIB, True),
         (lambda at_s: (50 + at_s / 100) * MIB, True),
         (lambda at_s: (500 + at_s / 100) * MIB, False),
