@@ -37,24 +37,52 @@ def topology_of(config: Config, *, judges: bool = True) -> Topology:
 
 
 def topology_before(
-    topology: Topology, agreements: Collection[str], documents: Callable[[], Iterable[str]]
+    topology: Topology,
+    later: Topology,
+    agreements: Collection[str],
+    documents: Callable[[], Iterable[str]],
 ) -> Topology:
     """The topology with those of these agreements that it lacks, as each was configured last.
 
     To compare a later topology with: an agreement that comes back goes on where it was, so what it
-    sends besides has to be sent whole. `documents`: the configurations so far, the oldest first.
+    sends besides has to be sent whole. So have tables of which a column comes back: `configured`
+    names them. `documents`: the configurations so far, the oldest first.
     """
-    if topology.subscriptions.keys() >= {*agreements}:
-        return topology
+    before = {name: table.columns.keys() for name, table in topology.tables.items()}
+    wider = {
+        name: columns
+        for name, table in later.tables.items()
+        if name in before and (columns := table.columns.keys() - before[name])
+    }
+    lacks_agreements = not topology.subscriptions.keys() >= {*agreements}
+    configs = list(map(Config.from_document, documents())) if wider or lacks_agreements else []
     found = dict[str, Subscription]()
-    for text in documents():
-        config = Config.from_document(text)
+    for config in configs if lacks_agreements else ():
         found |= {one.name: config.subscription(one) for one in config.agreements}
-    known = {
+    gone = {
         name: replace(one, tables=one.tables & topology.tables.keys())
         for name, one in found.items()
     }
-    return replace(topology, subscriptions={**known, **topology.subscriptions})
+    known = known_columns(configs)
+    back = {
+        name: ColumnFilter(frozenset(before[name]))
+        for name, columns in wider.items()
+        if columns & known.get(name, frozenset())
+    }
+    subscriptions = {**gone, **topology.subscriptions}
+    return replace(
+        topology,
+        subscriptions={n: replace(one, configured=back) for n, one in subscriptions.items()},
+    )
+
+
+def known_columns(configs: Iterable[Config]) -> dict[str, frozenset[str]]:
+    """Table -> the columns that one of these configurations has."""
+    found = dict[str, frozenset[str]]()
+    for config in configs:
+        for name, table in config.table_map().items():
+            found[name] = found.get(name, frozenset()) | table.columns.keys()
+    return found
 
 
 def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:

@@ -191,12 +191,13 @@ class Opening:
         document = settings_document(store, version) if version else None
         return Config.from_document(document) if document else self.config
 
-    def _topology_before(self, store: StateStore, last: Checkpoint) -> Topology:
+    def _topology_before(self, store: StateStore, last: Checkpoint, later: Topology) -> Topology:
         """The topology of the last commit, and every agreement that was there before it."""
         version = last.config_version
         old = topology_of(self._config_of(store, version), judges=False)
         return topology_before(
             old,
+            later,
             last.state.agreements,
             lambda: [one.document for one in stored_versions(store.root) if one.version <= version],
         )
@@ -210,7 +211,8 @@ class Opening:
         """
         last = hub.ledger.last
         sending, rids = self.settings.topology.subscriptions, settings.topics.values()
-        before = LastTopology(self._topology_before(hub.ledger.store, last), last.at_ms)
+        old = self._topology_before(hub.ledger.store, last, settings.topology)
+        before = LastTopology(old, last.at_ms)
         state = adopted(last.state, settings.topology, rids, sending, before)
         is_other = state.agreements.keys() != last.state.agreements.keys()
         is_other |= retired_of(state) != retired_of(last.state) or version != last.config_version

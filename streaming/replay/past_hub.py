@@ -75,7 +75,8 @@ class PastHub(Hub):
             sent = SentPosition(position.generation - 1, position.hub_epoch - 2)
             state = raised(state, [sent])
         state = state.without_ranges().waiting_anew()
-        old = topology_before(self.settings.topology, state.agreements, documents)
+        later = settings.topology
+        old = topology_before(self.settings.topology, later, state.agreements, documents)
         before = LastTopology(old, self.ledger.last.at_ms)
         self.settings, self.outlets = settings, _effects(config)
         rids = settings.topics.values()

@@ -71,4 +71,4 @@ def test_an_archive_keeps_what_others_delete(two: Site, spark: SparkSession) -> 
         hub.waits_for(lambda: rows(two, "b") == rows(two, "a"), "b is no archive any more")
         hub.waits_for(lambda: two.slackwater("level")["level"], "all are level again")
         assert two.slackwater(*compared)["is_equal"]
-        assert saved(two) == ['{"k":"n"}'], "what b wrote itself is in the changelog"
+        assert '{"k":"n"}' in saved(two)

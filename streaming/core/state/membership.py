@@ -82,7 +82,9 @@ def _tables_sent_otherwise(topology: Topology, before: Topology) -> Mapping[str,
         name: frozenset(
             table
             for table in one.tables & before.tables.keys()
-            if table not in old.tables or not one.sends_as(old, table)
+            if table not in old.tables
+            or not one.sends_as(old, table)
+            or table in old.configured  # a column comes back, with values that were not sent
         )
         for name, one in topology.subscriptions.items()
         if (old := before.subscriptions.get(name)) is not None and old.consumer == one.consumer

@@ -47,9 +47,45 @@ def test_what_it_did_not_send_before_is_sent_whole(
     known = {"to-a": AgreementState("to-a", 1), "to-b": AgreementState("to-b", 2).retired()}
     state = replace(HubState(1, "g"), agreements=known, hub_epoch=9)
     old, documents = topology_of(earlier[-1], judges=False), [one.document() for one in earlier]
-    before = LastTopology(topology_before(old, known, lambda: documents), at_ms=1)
+    later = topology_of(now, judges=False)
+    before = LastTopology(topology_before(old, later, known, lambda: documents), at_ms=1)
 
-    found = adopted(state, topology_of(now, judges=False), [1, 2], before=before)
+    found = adopted(state, later, [1, 2], before=before)
 
     assert found.agreements["to-b"].scans == scanned
     assert found.agreements["to-a"].scans == set()
+
+
+def with_columns(*names: str) -> Config:
+    """A configuration in which table t has these columns besides its key."""
+    tables = [
+        {"name": "t", "key": ["k"], "columns": dict.fromkeys(["k", *names], "text")},
+        {"name": "u", "key": ["k"], "columns": {"k": "text"}},
+    ]
+    return Config.model_validate(GONE.model_dump(exclude_unset=True) | {"tables": tables})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "scanned"),
+    [
+        ([["v", "w"], ["v"]], ["v", "w"], {"t"}),
+        ([["v", "w"], ["v"], ["v"]], ["w", "v"], {"t"}),
+        ([["v", "w"], ["v"]], ["v", "x"], set()),
+        ([["v"], ["v", "w"]], ["v", "w"], set()),
+        ([["v"]], ["v", "w"], set()),
+        ([["v", "w"]], ["v"], set()),
+    ],
+)
+def test_a_table_is_sent_whole_when_a_column_of_it_comes_back(
+    earlier: list[list[str]], now: list[str], scanned: set[str]
+) -> None:
+    """What was sent meanwhile lacks its values, which stand in the state; of a new one none do."""
+    configs = [with_columns(*names) for names in earlier]
+    state = replace(HubState(1, "g"), agreements={"to-a": AgreementState("to-a", 1)}, hub_epoch=9)
+    old, later = (topology_of(one, judges=False) for one in (configs[-1], with_columns(*now)))
+    documents = [one.document() for one in configs]
+    before = topology_before(old, later, ["to-a"], lambda: documents)
+
+    found = adopted(state, later, [1, 2], before=LastTopology(before, at_ms=1))
+
+    assert found.agreements["to-a"].scans == scanned
