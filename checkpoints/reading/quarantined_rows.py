@@ -32,9 +32,11 @@ _NOT_SET_RIGHT = """
         SELECT * FROM c WHERE c.batch BETWEEN {since} AND {batch}
             AND (c.kind = 'refresh' OR c.verdict IN ('accepted', 'adopted'))
     ) AS c ON c."table" = k."table" AND c.key = k.key AND c.batch >= k.batch AND (
-        (c.kind = 'refresh' AND c."to" = k.rid)
-        OR (c.kind = 'change' AND {is_later})
-        OR (c.kind = 'change' AND c.rid <> k.rid AND c.verdict = 'accepted' AND ({receives}))
+        (c.kind = 'change' AND {is_later})
+        OR ((k.reason <> 'column' OR c.op = 'delete') AND (
+            (c.kind = 'refresh' AND c."to" = k.rid)
+            OR (c.kind = 'change' AND c.rid <> k.rid AND c.verdict = 'accepted' AND ({receives}))
+        ))
     )
     LEFT ANTI JOIN (
         SELECT c.* FROM c WHERE c.batch BETWEEN {since} AND {batch}
@@ -111,8 +113,9 @@ def quarantined_rows(
     which holds the whole row; an accepted change of another replica, if the origin is sent it; a
     truncate like these; a new start of the origin on an emptied database, unless one from before
     was restored since. A record of an old session is harmless if its change was judged from another
-    record. Of several records of a row the newest stands for all, and `since` is the time of the
-    oldest.
+    record. What has a column that was not configured only its origin sets right, or what deletes
+    the row, for others lack the column. Of several records of a row the newest stands for all, and
+    `since` is the time of the oldest.
     `receives`: rid -> the tables that it is sent; `tables`: those configured.
     """
     first = _first_kept(reader)

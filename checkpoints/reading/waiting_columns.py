@@ -39,15 +39,18 @@ _CONTENDED = """
         SELECT rid, batch, "table", key FROM t WHERE action = 'released' AND batch <= {batch}
     )
     SELECT k.id FROM k JOIN (
-        SELECT batch, hub_epoch, "table", key, op FROM c
-        WHERE batch <= {batch} AND rid = {hub_rid} AND kind = 'change' AND verdict = 'accepted'
+        SELECT batch, hub_epoch, rid, "table", key, op FROM c
+        WHERE batch <= {batch} AND kind = 'change' AND verdict = 'accepted'
     ) AS c ON c."table" = k."table" AND (c.key = k.key OR c.op = 'truncate')
-        AND c.hub_epoch > k.mre
+        AND c.rid <> k.rid AND c.hub_epoch > k.mre
     LEFT JOIN released AS r ON r.batch = c.batch AND r.rid = k.rid
-        AND r."table" = k."table" AND r.key = k.key
+        AND r."table" = k."table" AND r.key = k.key AND c.rid = {hub_rid}
     WHERE r.batch IS NULL
 """
-"""The hub wrote the row, other than by an older change of that replica, which had not seen it."""
+"""Somebody else wrote the row, and the replica had not seen that.
+
+The hub did not, where it released an older change of that replica.
+"""
 
 _COMMITS = """
     SELECT rid, value FROM t

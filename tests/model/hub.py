@@ -34,6 +34,7 @@ from streaming.core.intake.waiting_columns import WaitingChange, going_on
 from streaming.core.matrix.packets import PacketFeed
 from streaming.core.matrix.packets import Place as FeedPlace
 from streaming.core.model.change import HUB_RID, Change, Op, RowKey
+from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.command import (
     ReadmitOrder,
     ResyncOrder,
@@ -567,8 +568,10 @@ class PureHub:
 
     def know_column(self, table: str, *, is_known: bool) -> None:
         """Start again with a configuration that has the column of values of a table, or not."""
+        is_back = is_known and table in self.unknown
         self.unknown = self.unknown - {table} if is_known else self.unknown | {table}
-        self.restart(0)
+        back = {table: ColumnFilter(frozenset(self.topology.tables[table].key))} if is_back else {}
+        self._adopt(self.topology, back)
 
     def go_on(self) -> None:
         """Order the release of what waits for a column and may go on, as it does by itself."""
@@ -610,21 +613,26 @@ class PureHub:
         return any(_sets_right(e, kept, change.row, lambda *_: False) for e in mine)
 
     def _is_contended(self, kept: Quarantined, change: Change) -> bool:
-        """Return whether the hub wrote the row, and its replica had not seen that."""
+        """Return whether somebody else wrote the row, and its replica had not seen that."""
         return any(
             judged.after.csn == judged.arrived.change.csn
             and hub_epoch > (kept.mre or 0)
-            and _is_of(judged, HUB_RID)
+            and not _is_of(judged, kept.rid)
             and judged.arrived.change.row == change.row
             for hub_epoch, judged in self._judged()
         )
 
     def reconfigure(self, topology: Topology) -> None:
         """Start again with a configuration by which agreements send something else."""
+        self._adopt(topology, {})
+
+    def _adopt(self, topology: Topology, back: Mapping[str, ColumnFilter]) -> None:
+        """Start again; `back`: the tables of which a column comes back, as they were without it."""
         self.restart(0)
-        before, rids = self.topology, list(self.state.replicas)
+        rids, known = list(self.state.replicas), self.topology.subscriptions.items()
+        before = {name: replace(one, configured=back) for name, one in known}
+        changed = LastTopology(replace(self.topology, subscriptions=before), 0)
         self.topology = topology
-        changed = LastTopology(before, 0)
         self.state = adopted(self.state, self.topology, rids, before=changed)
 
     def mark_away(self, rid: int) -> None:
@@ -1247,6 +1255,7 @@ def _sets_right(
     entry: LogEntry, kept: Quarantined, row: RowKey, sees: Callable[[int, str], bool]
 ) -> bool:
     """Return whether an entry of the log left the row of a quarantined change as the hub has it."""
+    has_columns = kept.reason is not Reason.COLUMN or _deletes(entry)
     match entry:
         case Judged(verdict=Verdict.ACCEPTED | Verdict.ADOPTED):
             change = entry.arrived.change
@@ -1254,9 +1263,20 @@ def _sets_right(
             if change.rid == kept.rid:
                 is_above = kept.change is None or change.csn > kept.change.csn
                 return is_it and is_above and entry.arrived.offset > kept.offset
-            return is_it and entry.verdict is Verdict.ACCEPTED and sees(kept.rid, row[0])
+            is_sent = entry.verdict is Verdict.ACCEPTED and sees(kept.rid, row[0])
+            return is_it and is_sent and has_columns
         case Refresh():
-            return entry.to == kept.rid and (entry.table, entry.key) == row
+            return entry.to == kept.rid and (entry.table, entry.key) == row and has_columns
+        case _:
+            return False
+
+
+def _deletes(entry: LogEntry) -> bool:
+    match entry:
+        case Judged():
+            return not entry.arrived.change.op.has_image
+        case Refresh():
+            return entry.row.image is None
         case _:
             return False
 

@@ -17,7 +17,7 @@ class WaitingChange:
 
     `batch`, `offset`: its place. `mre`: by which it is judged. `is_valid`: under the present
     configuration nothing is wrong with it. `is_overwritten`: its replica has written the row anew,
-    or was sent it. `is_contended`: the hub wrote the row, and its replica had not seen that.
+    or was sent it. `is_contended`: somebody else wrote the row, and its replica had not seen that.
     """
 
     id: str

@@ -116,7 +116,8 @@ def remedy_of(reason: Reason) -> str:
         case Reason.COLUMN:
             return (
                 "add the column to its table in the configuration (`slackwater config apply`), and"
-                " it goes on by itself; if it has the column, release or drop the record"
+                " it goes on by itself; if it has the column, write the row again where it was"
+                " written"
             )
         case Reason.TABLE | Reason.KEY | Reason.SIZE:
             return "write the row again so that the others can take it, or delete it"

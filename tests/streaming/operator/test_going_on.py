@@ -123,8 +123,10 @@ REFRESH: dict[str, Any] = {"kind": "refresh", "to": 1, "verdict": None, "csn": c
         (entry(9, verdict="rejected"), True),
         (entry(9, key='{"k":"other"}'), True),
         (entry(9, key="", op="truncate"), False),
-        (entry(9, rid=2), True),
-        (entry(9, rid=2, key="", op="truncate"), True),
+        (entry(9, rid=2), False),
+        (entry(9, rid=2, verdict="rejected"), True),
+        (entry(9, rid=2, hub_epoch=5), True),
+        (entry(9, rid=2, key="", op="truncate"), False),
         (entry(9, rid=HUB), False),
         (entry(9, rid=HUB, hub_epoch=5), True),
         (entry(9, **REFRESH), False),
@@ -132,7 +134,10 @@ REFRESH: dict[str, Any] = {"kind": "refresh", "to": 1, "verdict": None, "csn": c
     ],
 )
 def test_what_is_newer_stays(state: WrittenState, found: dict[str, object], *, goes: bool) -> None:
-    """Of its own replica and of the hub; another replica's write is judged as a conflict."""
+    """Of its own replica, and what that had not seen of others.
+
+    A change that lost would take no column along, which its replica would keep for itself.
+    """
     state.append(TableName.QUARANTINE, kept(waiting(7)))
     state.append(TableName.CHANGELOG, found)
 
