@@ -264,3 +264,28 @@ def test_rows_that_are_not_asked_for_hide_none(slackwater: Slackwater, state: Wr
     (listed,) = slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts
 
     assert listed["id"] == f"1-{MOST}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "entry", "rows"),
+    [
+        ("column", {"csn": csn(12, 2), "rid": 2}, 1),
+        ("column", {"csn": csn(12, 2), "rid": 2, "op": "delete"}, 0),
+        ("column", {"csn": csn(12, 1), "offset": 9}, 0),
+        ("table", {"csn": csn(12, 2), "rid": 2}, 0),
+    ],
+    ids=["another replica's", "its delete", "its own later", "of another reason"],
+)
+def test_others_do_not_set_right_what_has_a_column_that_they_lack(
+    slackwater: Slackwater,
+    state: WrittenState,
+    reason: str,
+    entry: dict[str, object],
+    rows: int,
+) -> None:
+    """What they write leaves the column as it is at its writer, where alone it has this value."""
+    commit_level(state)
+    state.append(TableName.QUARANTINE, kept(4, reason))
+    state.append(TableName.CHANGELOG, change_row(1, 1, 0, csn(12, 1)) | {"key": KEY} | entry)
+
+    assert len(slackwater("conflicts", "list", "--kind", "uncarried", "--json").facts) == rows
