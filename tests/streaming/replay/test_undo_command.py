@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 
 from checkpoints.tables import TableName
+from streaming.cli import taken
 from streaming.core.model.change import HUB_RID
 from streaming.core.model.errors import HubError, QuestionError
 from streaming.operator import undo
@@ -264,6 +266,14 @@ def test_what_cannot_be_asked_is_said(begun: LiveStory) -> None:
         assert (answer.code, why in answer.err) == (2, True), answer.err
 
 
+def goes_on(begun: LiveStory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the hub go on whenever the command waits; other threads sleep as ever."""
+    hub = SimpleNamespace(
+        monotonic=time.monotonic, sleep=lambda _: run(begun.story, "everything settles")
+    )
+    monkeypatch.setattr(taken, "time", hub)
+
+
 def test_who_waits_is_told_what_came_of_it(
     begun: LiveStory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +283,7 @@ def test_who_waits_is_told_what_came_of_it(
     waits = ("--to", then, "--wait", "9")
 
     early = begun.undo("--to", then, *DONE, "--wait", "0.01")
-    monkeypatch.setattr(time, "sleep", lambda _: run(begun.story, "everything settles"))
+    goes_on(begun, monkeypatch)
     said = begun.undo(*waits, *DONE[:-1])
     begun.tell("r1 deletes i as w6")
     done = begun.undo(*waits, "--overwrite", *DONE)
@@ -302,7 +312,7 @@ def test_who_waits_is_told_what_the_hub_refused(
     """Nothing is written then, and what was ordered is not silently gone."""
     then = begun.epoch()
     begun.tell("r1 deletes i as w5")
-    monkeypatch.setattr(time, "sleep", lambda _: run(begun.story, "everything settles"))
+    goes_on(begun, monkeypatch)
     monkeypatch.setattr(undo, "planned", raises(QuestionError("it is purged by now")))
 
     answer = begun.undo("--to", then, "--wait", "9", *DONE[:-1])
