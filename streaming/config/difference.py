@@ -189,11 +189,15 @@ class _Causes:
         if not others:
             return ""
         consumer = self._consumer(self.after, name)
-        lost = ", and loses the rows that it is not shown" if kind == "rows" else ""
+        hides = kind == "rows" and any(new[table] is not None for table in others)
+        lost = ", and loses the rows that it is not shown" if hides else ""
+        masked = [table for table in others if kind == "masks" and new[table] is not None]
+        if masked:
+            return f"{consumer} gets {_named(others)} anew, and may not write {_named(masked)}"
         agent = "; start its agent with it" if kind == "columns" else ""
         return (
             f"{consumer} gets {_named(others)} anew{lost}; what it writes there meanwhile is"
-            f" concurrent{agent}"
+            f" {'rejected' if kind == 'masks' else 'concurrent'}{agent}"
         )
 
     def _of_send(self, name: str) -> str:

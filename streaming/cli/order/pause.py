@@ -47,7 +47,13 @@ def pause(
     one = agreement_named(configured, agreement)
     known = orderable(reader, one)
     if tables:
-        others = configured.tables_of(one) - _paused(reader, agreement)
+        paused = _paused(reader, agreement)
+        if again := sorted(paused.intersection(tables)):
+            raise HubError(
+                f"{again[0]} is paused in {agreement} already: `slackwater resume {agreement}"
+                f" --table {again[0]}` ends it"
+            )
+        others = configured.tables_of(one) - paused
         order = _order(agreement, tables, others, "is not sent by")
         if order.tables == others:
             raise HubError(
@@ -100,7 +106,9 @@ def _check(known: AgreementState) -> None:
 AtOnce = Annotated[
     bool,
     typer.Option(
-        "--now", help="Send at once, this time, what waits by its delay or hours, or a copy."
+        "--now",
+        help="Send at once, this time, what waits by its delay or hours; of a delayed one a copy"
+        " too.",
     ),
 ]
 

@@ -81,7 +81,8 @@ def _order(order: ResyncOrder, config: ConfigPath, *, as_json: bool) -> None:
 
 def _planned_text(found: PlannedResync) -> str:
     named = ", ".join(found.whole)
-    whole = f"all rows of {named} as they stand, and loses those that the hub does not have"
+    lost = "" if found.keeps_deleted else ", and loses those that the hub does not have"
+    whole = f"all rows of {named} as they stand{lost}"
     if found.is_full:
         what = whole
     else:

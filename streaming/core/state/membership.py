@@ -19,6 +19,12 @@ class LastTopology:
     topology: Topology
     at_ms: int
 
+    def masked(self, agreement: str) -> Collection[str]:
+        """The tables that an agreement sent with masks in place of values."""
+        subscription = self.topology.subscriptions.get(agreement)
+        columns = subscription.columns if subscription else {}
+        return {table for table, known in columns.items() if known.masks}
+
 
 def adopted(
     state: HubState,
@@ -63,14 +69,20 @@ def _rescanning(state: HubState, topology: Topology, before: LastTopology) -> Hu
     """The state whose agreements scan the tables of which they did not send the same before.
 
     What the consumer writes there until it has them is concurrent: it has not seen their rows
-    (additions.md 5.8, FFLOOR; a narrower filter needs no such bar, and one rule is simpler). A
-    table that was not configured has no rows, and those of its consumer are not to be deleted.
+    (additions.md 5.8, FFLOOR; a narrower filter needs no such bar, and one rule is simpler). Where
+    it was sent masks in place of values it is rejected, for it has these in its rows. A table that
+    was not configured has no rows, and those of its consumer are not to be deleted.
     """
     agreements, ranges = dict(state.agreements), state.ranges
     for name, tables in _tables_sent_otherwise(topology, before.topology).items():
         for table in sorted(tables):
             one = agreements[name]
-            whole = RangeRealign(KeyRange(table), one.consumer, state.hub_epoch + 1)
+            whole = RangeRealign(
+                KeyRange(table),
+                one.consumer,
+                state.hub_epoch + 1,
+                rejects_transaction=table in before.masked(name),
+            )
             ranges = with_range(ranges, whole)
             agreements[name] = one.rescanning(table, before.at_ms)
     return replace(state, agreements=agreements, ranges=ranges)

@@ -249,7 +249,7 @@ class PlannedResync:
     an earlier order says so. `whole`: the tables of which it gets all rows. `tracked`: the rows of
     all its tables that it lacks; None: too many to be counted, or everything is copied.
     `begins_again`: one is under way. `waits_for_hello`: it begins with the consumer's next hello
-    to this hub.
+    to this hub. `keeps_deleted`: it deletes nothing, for the consumer is an archive.
     """
 
     agreement: str
@@ -261,6 +261,7 @@ class PlannedResync:
     tracked: int | None
     begins_again: bool
     waits_for_hello: bool
+    keeps_deleted: bool = False
 
 
 def planned_resync(config: Config, reader: Reader, order: ResyncOrder) -> PlannedResync:
@@ -282,6 +283,7 @@ def planned_resync(config: Config, reader: Reader, order: ResyncOrder) -> Planne
         tracked=None if is_full else tracked_count(config, reader, agreement),
         begins_again=state.resync is not None,
         waits_for_hello=not state.has_position,
+        keeps_deleted=not agreement.sends_deletes,
     )
 
 

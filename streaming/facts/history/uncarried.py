@@ -111,7 +111,8 @@ def remedy_of(reason: Reason) -> str:
         case Reason.RIGHTS:
             return (
                 "name its table in `writes` of the replica, restart the hub and release the record;"
-                " or drop it"
+                " or drop it. What was written while its table was sent masked has the masks in it:"
+                " drop that"
             )
         case Reason.COLUMN:
             return (

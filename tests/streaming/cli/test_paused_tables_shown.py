@@ -71,6 +71,18 @@ def test_a_wrong_table_is_refused(
     assert said in " ".join(answer.err.split())
 
 
+def test_a_table_that_is_paused_is_not_paused_again(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """It is told how the pause ends."""
+    commit(state, "u")
+
+    answer = slackwater("pause", "to-b", "--table", "u")
+
+    assert (answer.code, asked(state)) == (1, [])
+    assert "`slackwater resume to-b --table u` ends it" in " ".join(answer.err.split())
+
+
 def test_a_paused_table_is_a_lack_with_its_remedy(
     slackwater: Slackwater, state: WrittenState
 ) -> None:

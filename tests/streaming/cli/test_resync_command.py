@@ -129,6 +129,21 @@ def test_an_option_copies_whole_tables(
     assert said in answer.out
 
 
+def test_an_archive_is_said_to_lose_nothing(
+    slackwater: Slackwater, config_file: Path, state: WrittenState
+) -> None:
+    """A copy deletes nothing there."""
+    text = config_file.read_text()
+    config_file.write_text(
+        text.replace('name = "to-b"', 'name = "to-b"\nsend = ["insert", "update"]')
+    )
+    commit(state, IN_SYNC)
+
+    answer = slackwater("resync", "to-b", "--full")
+
+    assert answer.out.splitlines()[0] == "b gets all rows of t, u as they stand"
+
+
 @pytest.mark.parametrize(
     ("known", "said"),
     [

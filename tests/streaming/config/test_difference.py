@@ -135,7 +135,7 @@ CASES = [
         changed(agreements=[{**AGREEMENTS[0], "masks": {"t": {"v": "null"}}}, AGREEMENTS[1]]),
         (
             *("agreements[to-a].masks", CHANGED, {}, {"t": {"v": "null"}}, HoldsFrom.HUB_EPOCH),
-            "a gets table t anew; what it writes there meanwhile is concurrent",
+            "a gets table t anew, and may not write table t",
         ),
     ),
     (
@@ -204,3 +204,21 @@ def test_an_archive_that_is_none_any_more_gets_everything_anew() -> None:
         "a gets every row of its tables anew, and loses those that the hub does not have; what it"
         " writes there meanwhile is concurrent"
     )
+
+
+def test_what_is_written_on_masked_rows_is_rejected_when_a_mask_is_taken_away() -> None:
+    """Until the replica has the values."""
+    masked = [{**AGREEMENTS[0], "masks": {"t": {"v": "null"}}}, AGREEMENTS[1]]
+
+    (found,) = differences(changed(agreements=masked), config(BEFORE))
+
+    assert found.causes == "a gets table t anew; what it writes there meanwhile is rejected"
+
+
+def test_without_a_filter_no_row_is_lost() -> None:
+    """Rows come into it, and none leaves it."""
+    filtered = [{**AGREEMENTS[0], "rows": {"t": "k > 'a'"}}, AGREEMENTS[1]]
+
+    (found,) = differences(changed(agreements=filtered), config(BEFORE))
+
+    assert found.causes == "a gets table t anew; what it writes there meanwhile is concurrent"

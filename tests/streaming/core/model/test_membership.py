@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.core.model.column_filter import ColumnFilter
+from streaming.core.model.mask import ConstantMask
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus, AwayReason, ReplicaStatus
 from streaming.core.state.agreement_state import AgreementState
@@ -176,6 +177,17 @@ def test_an_agreement_with_another_filter_gets_the_table_whole(other: Subscripti
     assert found.agreements["a2"] == agreement.rescanning("u", 5)
     assert found.ranges == (RangeRealign(KeyRange("u"), 2, 10),)
     assert (same.agreements["a2"], same.ranges) == (agreement, ())
+
+
+def test_what_is_written_on_masked_rows_is_rejected_until_they_are_there() -> None:
+    """It has the masks in it, and by the table's function they might win over the values."""
+    masked = ColumnFilter(frozenset("kv"), {"v": ConstantMask("null")})
+    before = replace(WIDE, subscriptions={"a2": replace(SOME, rows={}, columns={"u": masked})})
+    state = state_of(ReplicaState(2), AgreementState("a2", 2), hub_epoch=9)
+
+    found = adopted(state, WIDE, [1, 2], before=LastTopology(before, at_ms=5))
+
+    assert found.ranges == (RangeRealign(KeyRange("u"), 2, 10, rejects_transaction=True),)
 
 
 def test_a_consumer_that_is_away_gets_it_when_it_is_back() -> None:
