@@ -49,7 +49,10 @@ def clean_ruv(
             "  what it writes is concurrent with all rows until it has a full copy of them",
         ]
     else:
-        found = unconfigured_rid(configured, reader, rid, names, now_ms)
+        ends = TopicEnds()
+        found = unconfigured_rid(
+            configured, reader, rid, names, now_ms, lambda name: ends.ask(configured, name)
+        )
         facts, name, argument = asdict(found), CommandName.RETIRE, str(rid)
         lines = _lines(found)
     number = append_command(reader, name, argument) if yes else None
@@ -69,6 +72,13 @@ def _lines(found: UnconfiguredRid) -> list[str]:
     lines = [f"rid {found.rid} was {found.name}, which is configured no more"]
     known = found.max_csn and f"the hub has its changes up to {found.max_csn}: they stay"
     lines.append(f"  {known or 'the hub has no change of it'}")
+    if found.unread is None:
+        lines.append(f"  how many of its records are not read cannot be said: {found.why_unknown}")
+    elif found.unread:
+        lines.append(
+            f"  {as_count(found.unread, 'record')} in its topic never read: what they hold is in"
+            " its database only"
+        )
     if found.open_changes:
         lines.append(f"  {as_count(found.open_changes, 'change')} of it did not become eligible")
     waits = ", ".join(found.waits_for)

@@ -42,6 +42,7 @@ class UnconfiguredRid:
 
     `max_csn`: its largest change. `open_changes`: of transactions without a commit, which end.
     `waits_for`: the agreements whose consumers hold it in the RUV until they have all of it.
+    `unread`: records of its topic that are never read; None: `why_unknown` says why.
     """
 
     rid: int
@@ -49,6 +50,8 @@ class UnconfiguredRid:
     max_csn: str | None
     open_changes: int
     waits_for: tuple[str, ...]
+    unread: int | None
+    why_unknown: str | None
 
 
 def leaving_rids(
@@ -76,9 +79,17 @@ def check_not_last(state: HubState, rid: int, name: str) -> None:
 
 
 def unconfigured_rid(
-    config: Config, reader: Reader, rid: int, names: Mapping[int, str], now_ms: int
+    config: Config,
+    reader: Reader,
+    rid: int,
+    names: Mapping[int, str],
+    now_ms: int,
+    ask: Callable[[str], Ends],
 ) -> UnconfiguredRid:
-    """What becomes of a rid that is taken out of the RUV now; HubError if it may not be."""
+    """What becomes of a rid that is taken out of the RUV now; HubError if it may not be.
+
+    `ask`: the ends of the topics, that of this replica among them, or why Kafka does not answer.
+    """
     reader = as_read(reader)
     state = committed(reader)
     known, name = state.replicas.get(rid), names.get(rid, str(rid))
@@ -101,12 +112,16 @@ def unconfigured_rid(
         )
     check_not_last(state, rid, name)
     max_away_ms = config.retention.max_away_ms
+    ends, topic = ask(name), config.changes_topic(name)
+    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
     return UnconfiguredRid(
         rid,
         name,
         state.largest.get(rid),
         sum(one.count for (of, _), one in reader.open_changes().items() if of == rid),
         tuple(waited_for(state, state.hub_epoch, now_ms, max_away_ms)),
+        None if isinstance(ends, str) else max(0, ends.get(topic, 0) - offset),
+        ends if isinstance(ends, str) else None,
     )
 
 

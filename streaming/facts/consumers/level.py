@@ -202,12 +202,13 @@ class TopicEnds:
 
     known: dict[str, int] = field(default_factory=dict)
 
-    def ask(self, config: Config) -> Ends:
-        """The ends, or why Kafka does not answer."""
+    def ask(self, config: Config, *others: str) -> Ends:
+        """The ends, or why Kafka does not answer; `others`: replicas configured no more."""
         from connectors.kafka.topics import Topics  # noqa: PLC0415  # its import takes time
 
         kafka = config.kafka
-        names = [config.changes_topic(replica.name) for replica in config.replicas]
+        replicas = [*(replica.name for replica in config.replicas), *others]
+        names = [config.changes_topic(name) for name in replicas]
         try:
             if not self.known.keys() >= set(names):
                 with Topics(kafka.bootstrap_servers, kafka.options, CONNECT_MS) as topics:

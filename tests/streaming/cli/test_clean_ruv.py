@@ -6,10 +6,16 @@ from pathlib import Path
 import pytest
 
 from checkpoints.reading.reader import open_state
+from checkpoints.tables import TableName
+from connectors import wire
+from connectors.kafka.embedded.broker import Broker
+from streaming.config.sources.load import load
 from streaming.core.model.command import parse_readmit_order
 from streaming.core.model.ruv import Ruv
+from streaming.core.records.record import Heartbeat
 from streaming.core.state.replica_state import ReplicaState
 from tests.checkpoints.written_state import WrittenState, agreement, replica, ruv
+from tests.harness.topics import TopicEnds
 from tests.streaming.cli.conftest import Answer, Slackwater
 from tests.streaming.cli.test_level import now_ms
 from tests.streaming.cli.test_retire import topics  # noqa: F401  # a fixture
@@ -63,6 +69,28 @@ def test_a_rid_that_is_configured_no_more_is_taken_out(
     facts = slackwater("clean-ruv", "1", "--yes", "--json").facts
     assert (facts["command"], facts["waits_for"]) == ("retire", ["to-b"])
     assert asked(state) == [("retire", "1")]
+
+
+def test_what_its_agent_still_writes_is_counted(
+    slackwater: Slackwater,
+    state: WrittenState,
+    config_file: Path,
+    broker: Broker,
+    topics: str,  # noqa: F811  # the fixture
+) -> None:
+    """Nobody reads it, so it would be gone for everybody else."""
+    commit(state, replica(1, covers=3).retired())
+    row = {"number": 1, "kind": "config", "document": load(config_file).document()}
+    state.append(TableName.CONFIG, row)
+    unconfigured(config_file)
+    with TopicEnds(broker.bootstrap_servers) as ends:
+        ends.send(f"{topics}changes.a", "a", wire.encode("s", Heartbeat(4)))
+
+    facts = slackwater("clean-ruv", "1", "--json").facts
+    answer = slackwater("clean-ruv", "1")
+
+    assert (answer.code, facts["unread"], facts["why_unknown"]) == (0, 1, None)
+    assert "1 record in its topic never read: what they hold is in its database only" in answer.out
 
 
 @pytest.mark.parametrize(
