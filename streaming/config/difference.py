@@ -163,12 +163,23 @@ class _Causes:
                 return self._of_send(name)
             case "agreements[].rows" | "agreements[].columns" | "agreements[].masks":
                 return self._of_filter(name, field.rpartition(".")[2])
+            case "retention.keep_h" | "hub.replay_window_h":
+                return self._of_history()
             case "hub.topic_prefix":
                 return "all topics have other names, and what is in those of now is not read"
             case "hub.state":
                 return "another state: the hub works with what is there, and not with this one"
             case _:
                 return ""
+
+    def _of_history(self) -> str:
+        kept = [
+            config.retention.keep_ms(config.hub.replay_window_h)
+            for config in (self.before, self.after)
+        ]
+        if kept[1] >= kept[0]:
+            return ""
+        return "what is older is purged for good: undo, replay and --as-of do not reach it"
 
     def _of_tables(self, name: str) -> str:
         old, new = (_tables_of(config, name) for config in (self.before, self.after))

@@ -20,7 +20,7 @@ class RetentionConfig(BaseModel):
     hub.replay_window_h. What an open transaction, a pin or a consumer still needs is kept longer.
     """
     max_away_h: Hours = 168
-    """A consumer that is not heard of for so many hours no longer keeps what it lacks from being
+    """A consumer that counts as away for so many hours no longer keeps what it lacks from being
     purged; when it comes back, it gets a full copy."""
     conflicts_h: Hours = 2_160
     """For how many hours conflicts are kept, with what lost, and the worst delay of each day; a

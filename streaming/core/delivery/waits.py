@@ -26,6 +26,8 @@ class ResyncWait(StrEnum):
     """any record of its agent, which acknowledged nothing in time"""
     SNAPSHOT = "snapshot"
     """the end of the snapshot that its agent publishes"""
+    HOURS = "hours"
+    """the hours at which its agreement sends"""
     TURN = "turn"
     """its turn: the hub prepares limits.resync_workers resyncs that began before"""
     ROWS = "rows"
@@ -61,6 +63,8 @@ class WaitingResync(NamedTuple):
                 return "its agent, which acknowledged nothing in time"
             case ResyncWait.SNAPSHOT:
                 return "the end of the snapshot that its agent publishes"
+            case ResyncWait.HOURS:
+                return "the `hours` of its agreement"
             case ResyncWait.TURN:
                 return "its turn, behind resyncs that began before (limits.resync_workers)"
             case ResyncWait.ROWS:
@@ -78,11 +82,13 @@ def waiting_resync(
     ended_ms: int | None,
     seen_ms: int,
     has_turn: bool,
+    is_open: bool = True,
 ) -> WaitingResync:
     """What a consumer waits for that is away, in resync, or to be resynced.
 
     `ordered_ms`: when an operator ordered one that the hub has not taken. `ended_ms`, `seen_ms`:
     when its agent said goodbye, and was last heard. `has_turn`: the hub prepares its rows now.
+    `is_open`: it is one of the hours of the agreement.
     """
     if ordered_ms is not None:
         return WaitingResync(ResyncWait.BATCH, ordered_ms)
@@ -99,7 +105,7 @@ def waiting_resync(
     resync = agreement.resync
     if resync is None or resync.end is None:
         return WaitingResync(ResyncWait.BATCH, agreement.acked_ms)
-    return _under_way(agreement, resync, has_turn=has_turn)
+    return _under_way(agreement, resync, has_turn=has_turn, is_open=is_open)
 
 
 _AWAY = {
@@ -111,12 +117,16 @@ _AWAY = {
 }
 
 
-def _under_way(agreement: AgreementState, resync: Resync, *, has_turn: bool) -> WaitingResync:
+def _under_way(
+    agreement: AgreementState, resync: Resync, *, has_turn: bool, is_open: bool
+) -> WaitingResync:
     sent_ms = agreement.behind_ms or max(resync.started_ms, agreement.sent_ms)
     if resync.last_page:
         return WaitingResync(ResyncWait.LAST_PAGE, sent_ms, len(resync.unacked))
     if resync.unacked:
         return WaitingResync(ResyncWait.PAGES, sent_ms, len(resync.unacked))
+    if not is_open:
+        return WaitingResync(ResyncWait.HOURS, 0)
     what = ResyncWait.ROWS if has_turn else ResyncWait.TURN
     return WaitingResync(what, max(resync.started_ms, agreement.acked_ms))
 

@@ -171,6 +171,7 @@ def _consumer_resync(
         ended_ms=replica.ended.at_ms if replica.ended else None,
         seen_ms=replica.seen_ms,
         has_turn=has_turn,
+        is_open=of.times.is_open(round(now_s * 1_000)),
     )
     resync, is_away = agreement.resync, agreement.status is AgreementStatus.CHANGE_TRACKING
     is_ordered = ordered_ms is not None

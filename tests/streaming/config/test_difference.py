@@ -222,3 +222,19 @@ def test_without_a_filter_no_row_is_lost() -> None:
     (found,) = differences(changed(agreements=filtered), config(BEFORE))
 
     assert found.causes == "a gets table t anew; what it writes there meanwhile is concurrent"
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"retention": {"keep_h": 0.5}}, True),
+        ({"retention": {"keep_h": 1_000}}, False),
+        ({"hub": {"replay_window_h": 24}}, True),
+        ({"hub": {"replay_window_h": 1_000}}, False),
+    ],
+)
+def test_a_shorter_history_is_said_to_be_gone(section: dict[str, Any], *, said: bool) -> None:
+    """A typing error would cost the past, without a word."""
+    (found,) = differences(config(BEFORE), changed(**section))
+
+    assert ("what is older is purged for good" in found.causes) is said

@@ -34,6 +34,8 @@ LAST = replace(KNOWN, resync=replace(BEGUN, last_page=9))
         (UNDER_WAY, {}, ResyncWait.ROWS, 50),
         (replace(UNDER_WAY, acked_ms=80), {}, ResyncWait.ROWS, 80),
         (UNDER_WAY, {"has_turn": False}, ResyncWait.TURN, 50),
+        (UNDER_WAY, {"is_open": False}, ResyncWait.HOURS, 0),
+        (SENT, {"is_open": False}, ResyncWait.PAGES, 50),
         (SENT, {}, ResyncWait.PAGES, 50),
         (replace(SENT, behind_ms=90), {}, ResyncWait.PAGES, 90),
         (LAST, {}, ResyncWait.LAST_PAGE, 50),
