@@ -8,13 +8,14 @@ decimals of any length are compared exactly.
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from json.encoder import encode_basestring
 from typing import Any
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import json as arrow_json
 
 from streaming.core.model.table import ColumnType, Table
 from streaming.core.model.values import Value, comparable, from_json, to_json
@@ -55,6 +56,19 @@ _NATIVE = {
     ColumnType.BYTES: pa.string(),
 }
 """The types whose values Arrow compares as the wire means them; others are compared by Python."""
+_READ = {
+    ColumnType.BOOL: pa.bool_(),
+    ColumnType.INT32: pa.int64(),
+    ColumnType.FLOAT64: pa.float64(),
+}
+"""The types whose values are no texts in JSON, as Arrow reads them; a NaN is a text."""
+
+
+MANY = 256
+"""So many images are read by Arrow, which is slower for few."""
+
+_BLOCK_BYTES = 1 << 22
+"""Arrow reads so much at a time; no image may be longer."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +89,30 @@ class RowPredicate:
 
     def shown(self, images: Sequence[str | None]) -> list[bool]:
         """See RowFilter."""
-        rows = orjson.loads(f"[{','.join([image or '{}' for image in images])}]")
-        found = self._holds(self._condition, _Columns(self.table, rows)).to_pylist()
+        known = self._read(images) if len(images) >= MANY else {}
+        found = self._holds(self._condition, _Columns(self.table, images, known)).to_pylist()
         return [
             bool(is_shown) and image is not None
             for is_shown, image in zip(found, images, strict=True)
         ]
+
+    def _read(self, images: Sequence[str | None]) -> dict[str, pa.Array]:
+        """The columns that decide, as Arrow reads them; none if it does not read these as JSON."""
+        kinds = {name: self.table.columns[name] for name in sorted(columns_of(self._condition))}
+        schema = pa.schema([(name, _READ.get(kind, pa.string())) for name, kind in kinds.items()])
+        try:
+            rows = arrow_json.read_json(
+                pa.BufferReader("\n".join([image or "{}" for image in images]).encode()),
+                arrow_json.ReadOptions(block_size=_BLOCK_BYTES),
+                arrow_json.ParseOptions(schema, unexpected_field_behavior="ignore"),
+            )
+            found = {
+                name: rows[name].cast(_NATIVE.get(kind, pa.string())).combine_chunks()
+                for name, kind in kinds.items()
+            }
+        except pa.ArrowInvalid:
+            return {}
+        return found if rows.num_rows == len(images) else {}
 
     def surely_hidden(self, images: Sequence[str | None]) -> list[bool]:
         """See RowFilter."""
@@ -109,19 +141,26 @@ class RowPredicate:
                 return pc.match_like(columns.texts(column), pattern)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Columns:
-    """Rows as JSON has them, as columns; one that is absent is null."""
+    """Images of rows as columns; one that is absent is null. `known`: those that are read."""
 
     table: Table
-    rows: list[dict[str, Any]]
-    known: dict[str, pa.Array] = field(default_factory=dict)
+    images: Sequence[str | None]
+    known: dict[str, pa.Array]
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = orjson.loads(
+            f"[{','.join([image or '{}' for image in self.images])}]"
+        )
+        return rows
 
     def texts(self, column: str) -> pa.Array:
         """Return a column's values, of the types that Python compares as texts."""
         if column not in self.known:
             kind = self.table.columns[column]
-            values: Iterable[Any] = (row.get(column) for row in self.rows)
+            values: Iterable[Any] = (row.get(column) for row in self._rows)
             if kind is ColumnType.INT64:
                 values = (None if value is None else int(value) for value in values)
             elif kind is ColumnType.FLOAT64:
