@@ -34,6 +34,10 @@ _NO_FOREIGN_KEYS = (
     "writes that stay in this database need PRAGMA foreign_keys = ON before BEGIN: it keeps COMMIT"
     " from leaving them open"
 )
+_NOT_BEGUN = (
+    "no begin came before this end, so what was written goes to all replicas: ROLLBACK, and begin"
+    " first"
+)
 _IS_OPEN = "EXISTS (SELECT 1 FROM _slackwater_local_guard)"
 
 VIEW = {
@@ -47,9 +51,10 @@ BEGIN
   INSERT INTO _slackwater_local_guard (id, closed) VALUES (1, 2);
   UPDATE _slackwater_origin SET applying = {LOCAL};
 END""",
-    "_slackwater_local_end": """CREATE TRIGGER _slackwater_local_end
+    "_slackwater_local_end": f"""CREATE TRIGGER _slackwater_local_end
 INSTEAD OF INSERT ON _slackwater_local WHEN NEW.op = 'end'
 BEGIN
+  SELECT RAISE(ABORT, {sql.string(_NOT_BEGUN)}) WHERE NOT {_IS_OPEN};
   DELETE FROM _slackwater_local_guard;
   UPDATE _slackwater_origin SET applying = 0, statement = statement + 1, open_writes = 0;
 END""",

@@ -68,6 +68,17 @@ def test_a_statement_alone_opens_nothing(client: sqlite3.Connection, statement: 
     assert applying(client) == 0
 
 
+def test_an_end_without_a_begin_is_refused(client: sqlite3.Connection) -> None:
+    """A client that goes on behind a begin that failed has written for everybody."""
+    client.execute("BEGIN")
+    client.execute(INSERT)
+
+    with pytest.raises(sqlite3.IntegrityError, match="goes to all replicas: ROLLBACK"):
+        client.execute(END)
+
+    assert applying(client) == 0
+
+
 def test_without_foreign_keys_they_are_refused(client: sqlite3.Connection) -> None:
     """Then nothing would keep a commit from leaving them open."""
     client.execute("PRAGMA foreign_keys = OFF")
