@@ -57,6 +57,8 @@ class RepairStep:
         """Return what it does."""
         if self.command is CommandName.REPAIR:
             return f"the hub's row is sent to {self.replica}"
+        if self.repair.after is None:
+            return f"{self.replica} does not have the row: it is deleted for everybody"
         return f"the row of {self.replica} becomes a change of the hub"
 
 

@@ -72,6 +72,7 @@ def test_a_row_is_refreshed_if_the_hub_has_it_right(
     if command is CommandName.PREFER:
         after = None if first is None else '{"k":"1","v":"1.50","w":"same"}'
         assert step.repair.after == after
+        assert ("deleted for everybody" in step.text) is (first is None)
 
 
 FAULTY: Image = {"k": "1", "v": {"text": "abc"}, "w": "same"}
