@@ -23,7 +23,7 @@ class ReplicaComparison:
 
     `known`: row -> why it is expected to differ, and the id under which it is listed. `left_out`:
     tables that only one of them has. `lacking`: columns that the database of one of them lacks, as
-    table.column; the others are compared.
+    table.column; the others are compared. `archive`: the side whose further rows are no difference.
     """
 
     first: str
@@ -32,6 +32,7 @@ class ReplicaComparison:
     known: Mapping[RowName, str]
     left_out: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    archive: str | None = None
 
     @property
     def rows(self) -> list[DifferingRow]:
@@ -68,6 +69,7 @@ class ReplicaComparison:
             ],
             "left_out": list(self.left_out),
             "lacking": list(self.lacking),
+            "archive": self.archive,
             "rows": [
                 {
                     "table": row.table,
@@ -135,6 +137,8 @@ class ReplicaComparison:
             page_table("Tables", self.table_heads, self.table_lines()),
             page_table("Rows that differ", self.row_heads, self.row_lines(self.rows)),
         ]
+        if self.archive:
+            parts.append(paragraph(f"Rows that {self.archive} alone has are those of an archive."))
         if self.lacking:
             parts.append(paragraph(f"Columns not compared: {', '.join(self.lacking)}."))
         if self.left_out:

@@ -117,6 +117,11 @@ class ComparedPair:
         return DifferenceKind.ONLY_FIRST if self.first.keeps_deleted else None
 
     @property
+    def archive(self) -> str | None:
+        """The name of the side that is an archive."""
+        return next((one.name for one in (self.first, self.second) if one.keeps_deleted), None)
+
+    @property
     def lacking_names(self) -> tuple[str, ...]:
         """Those columns, each as table.column."""
         found = [(table.name, self.lacking.get(table.name, ())) for table in self.tables]

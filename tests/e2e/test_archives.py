@@ -49,7 +49,8 @@ def test_an_archive_keeps_what_others_delete(two: Site, spark: SparkSession) -> 
         kept = {"k": "v", "l": "w", "m": "y", "n": "z"}
         hub.waits_for(lambda: rows(two, "b") == kept, "b has the update and keeps the rows")
         hub.waits_for(lambda: two.slackwater("level")["level"], "all are level")
-        assert two.slackwater(*compared)["is_equal"]
+        found = two.slackwater(*compared)
+        assert (found["is_equal"], found["archive"]) == (True, "b")
 
         two.slackwater("resync", "b", "--full")
         execute(two, "a", "INSERT INTO t VALUES ('l', 'again')")

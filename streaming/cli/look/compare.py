@@ -263,7 +263,7 @@ def _compared(
     left_out = () if named else tuple(sorted((first.tables | second.tables) - both))
     names = first.name, second.name
     return ReplicaComparison(
-        *names, tuple(found), _known(config, sides), left_out, pair.lacking_names
+        *names, tuple(found), _known(config, sides), left_out, pair.lacking_names, pair.archive
     )
 
 
@@ -282,6 +282,11 @@ def _show(found: ReplicaComparison, limit: int) -> None:
     if found.left_out:
         write_sentence(
             f"not compared, because only one of them has them: {', '.join(found.left_out)}"
+        )
+    if found.archive:
+        write_sentence(
+            f"rows that {found.archive} alone has are no difference, for it keeps what others"
+            " delete"
         )
     if found.lacking:
         write_sentence(

@@ -74,4 +74,6 @@ def test_rows_that_an_archive_alone_has_are_no_difference(
     """Rows that it lacks are."""
     first, second = (replace(side(name), keeps_deleted=name == keeping) for name in "ab")
 
-    assert ComparedPair(first, second, (TABLE,), {}).ignored is ignored
+    pair = ComparedPair(first, second, (TABLE,), {})
+
+    assert (pair.ignored, pair.archive) == (ignored, keeping or None)
