@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.config.config import Config
 from streaming.config.functions import loaded
-from streaming.config.history import ConfigHistory
+from streaming.config.history import ConfigHistory, config_history
 from streaming.config.sections import LimitsConfig
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.column_filter import ColumnFilter
@@ -55,34 +55,26 @@ def topology_before(
         if name in before and (columns := table.columns.keys() - before[name])
     }
     lacks_agreements = not topology.subscriptions.keys() >= {*agreements}
-    configs = list(map(Config.from_document, documents())) if wider or lacks_agreements else []
+    texts = [*documents()] if wider or lacks_agreements else []
     found = dict[str, Subscription]()
-    for config in configs if lacks_agreements else ():
+    for text in texts if lacks_agreements else ():
+        config = Config.from_document(text)
         found |= {one.name: config.subscription(one) for one in config.agreements}
     gone = {
         name: replace(one, tables=one.tables & topology.tables.keys())
         for name, one in found.items()
     }
-    known = known_columns(configs)
+    known = config_history(texts).tables
     back = {
         name: ColumnFilter(frozenset(before[name]))
         for name, columns in wider.items()
-        if columns & known.get(name, frozenset())
+        if name in known and columns & known[name].columns.keys()
     }
     subscriptions = {**gone, **topology.subscriptions}
     return replace(
         topology,
         subscriptions={n: replace(one, configured=back) for n, one in subscriptions.items()},
     )
-
-
-def known_columns(configs: Iterable[Config]) -> dict[str, frozenset[str]]:
-    """Table -> the columns that one of these configurations has."""
-    found = dict[str, frozenset[str]]()
-    for config in configs:
-        for name, table in config.table_map().items():
-            found[name] = found.get(name, frozenset()) | table.columns.keys()
-    return found
 
 
 def settings_of(config: Config, *, judges: bool = True) -> BatchSettings:
