@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
 from streaming.config.holding import HOLDS, HoldsFrom
 from streaming.config.named_tables import by_table
@@ -213,7 +214,8 @@ class _Causes:
 
     def _of_send(self, name: str) -> str:
         consumer = self._consumer(self.after, name)
-        match [_sends_deletes(config, name) for config in (self.before, self.after)]:
+        both = (_agreement(config, name) for config in (self.before, self.after))
+        match [one.sends_deletes for one in both]:
             case [True, False]:
                 return f"what others delete stays at {consumer} from then on"
             case [False, True]:
@@ -225,10 +227,7 @@ class _Causes:
                 return ""
 
     def _of_delay(self, name: str) -> str:
-        old, new = (
-            next(one.delay_s for one in config.agreements if one.name == name)
-            for config in (self.before, self.after)
-        )
+        old, new = (_agreement(config, name).delay_s for config in (self.before, self.after))
         consumer = self._consumer(self.after, name)
         if new < old:
             return f"{consumer} is sent what is older than {new} s at once"
@@ -240,20 +239,21 @@ class _Causes:
         return f"sent by {as_count(len(names), 'agreement')}"
 
     def _consumer(self, config: Config, name: str) -> str:
-        return next(one.consumer for one in config.agreements if one.name == name)
+        return _agreement(config, name).consumer
+
+
+def _agreement(config: Config, name: str) -> AgreementConfig:
+    """The agreement of this name, which the configuration has."""
+    return next(one for one in config.agreements if one.name == name)
 
 
 def _tables_of(config: Config, name: str) -> frozenset[str]:
-    return next(config.tables_of(one) for one in config.agreements if one.name == name)
-
-
-def _sends_deletes(config: Config, name: str) -> bool:
-    return next(one.sends_deletes for one in config.agreements if one.name == name)
+    return config.tables_of(_agreement(config, name))
 
 
 def _filters_of(config: Config, name: str, kind: str) -> dict[str, object]:
     """Table -> the condition of its rows, or its columns; None: all of them."""
-    one = next(one for one in config.agreements if one.name == name)
+    one = _agreement(config, name)
     tables = config.tables_of(one)
     match kind:
         case "rows":

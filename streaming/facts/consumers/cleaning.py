@@ -78,6 +78,14 @@ def check_not_last(state: HubState, rid: int, name: str) -> None:
         )
 
 
+def unread_records(reader: Reader, topic: str, ends: Ends) -> tuple[int | None, str | None]:
+    """How many records of a topic the hub has not read; None with the reason: nobody can say."""
+    if isinstance(ends, str):
+        return None, ends
+    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
+    return max(0, ends.get(topic, 0) - offset), None
+
+
 def unconfigured_rid(
     config: Config,
     reader: Reader,
@@ -112,16 +120,15 @@ def unconfigured_rid(
         )
     check_not_last(state, rid, name)
     max_away_ms = config.retention.max_away_ms
-    ends, topic = ask(name), config.changes_topic(name)
-    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
+    unread, why_unknown = unread_records(reader, config.changes_topic(name), ask(name))
     return UnconfiguredRid(
         rid,
         name,
         state.largest.get(rid),
         sum(one.count for (of, _), one in reader.open_changes().items() if of == rid),
         tuple(waited_for(state, state.hub_epoch, now_ms, max_away_ms)),
-        None if isinstance(ends, str) else max(0, ends.get(topic, 0) - offset),
-        ends if isinstance(ends, str) else None,
+        unread,
+        why_unknown,
     )
 
 

@@ -7,7 +7,7 @@ from checkpoints.reading.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
 from streaming.core.state.replica_state import ReplicaState
-from streaming.facts.consumers.cleaning import check_not_last
+from streaming.facts.consumers.cleaning import check_not_last, unread_records
 from streaming.facts.consumers.lacks import consumer_lacks
 from streaming.facts.consumers.level import Ends
 from streaming.facts.freshness import as_read
@@ -47,8 +47,7 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
     if known.is_retired_for_good:
         raise HubError(f"{replica} is retired already: remove it from the configuration")
     check_not_last(state, rid, replica)
-    ends, topic = ask(), config.changes_topic(replica)
-    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
+    unread, why_unknown = unread_records(reader, config.changes_topic(replica), ask())
     opened = reader.open_changes()
     return Retirement(
         replica=replica,
@@ -56,8 +55,8 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
         state=known.status_text,
         max_csn=state.largest.get(rid),
         seen_ms=known.seen_ms,
-        unread=None if isinstance(ends, str) else max(0, ends.get(topic, 0) - offset),
-        why_unknown=ends if isinstance(ends, str) else None,
+        unread=unread,
+        why_unknown=why_unknown,
         open_changes=opened.get((rid, "pending"), NONE_OPEN).count,
         waiting_changes=opened.get((rid, "waiting"), NONE_OPEN).count,
         lacking=_lacking(config, reader, rid),
