@@ -148,9 +148,10 @@ def item_text(item: Item | RangeItem) -> str:
     csn = "" if item.csn is None else f',"csn":{json_text(item.csn)}'
     prim = "" if item.prim_csn is None else f',"prim_csn":{json_text(item.prim_csn)}'
     cause = "" if item.cause is None else f',"cause":{json_text(item.cause)}'
+    unset = f',"unset":{json_text(item.unset)}' if item.unset else ""
     return (
         f'{{"type":"{item.type}","table":{json_text(item.table)}{key},"op":{json_text(item.op)}'
-        f'{after}{csn},"author":{item.author}{prim}{cause}}}'
+        f'{after}{csn},"author":{item.author}{prim}{cause}{unset}}}'
     )
 
 
@@ -172,10 +173,10 @@ CHANGE_ITEM_SQL = """concat(
 
 
 def items_text(items: pa.Table) -> pa.Array:
-    """`item_text` vectorized: type, table, key, op, after, csn, author, prim_csn, cause -> text.
+    """`item_text` vectorized, of columns with the names of an item's members.
 
-    `key` and `after` hold JSON text, a truncate has an empty key; every column but `author` is of
-    strings.
+    `key`, `after` and `unset` hold JSON text, a truncate has an empty key, `unset` is null where no
+    column is; every column but `author` is of strings.
     """
     parts = [
         _member('{"type":', _quoted(items["type"])),
@@ -187,6 +188,7 @@ def items_text(items: pa.Table) -> pa.Array:
         _member(',"author":', _strings(items["author"])),
         _member(',"prim_csn":', _quoted_without_escapes(items["prim_csn"])),
         _member(',"cause":', _quoted(items["cause"])),
+        _member(',"unset":', _strings(items["unset"])),
     ]
     return pc.binary_join_element_wise(
         *parts, _text("}"), _text(""), null_handling="replace", null_replacement=""
@@ -316,6 +318,7 @@ def _decode_item(item: object) -> Item | RangeItem:
         fields.number("author"),
         fields.csn_or_none("prim_csn"),
         None if fields.get("cause") is None else fields.text("cause"),
+        fields.names("unset"),
     )
 
 
@@ -379,6 +382,15 @@ class _Fields:
         if not isinstance(found, str) or not _CSN.fullmatch(found):
             raise WireError(f"field {name}: {found!r} must be a CSN, 20 lower-case hex digits")
         return found
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """An array of strings; empty if it is absent."""
+        found = self.get(name)
+        if found is None:
+            return ()
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise WireError(f"field {name}: {found!r} must be an array of strings")
+        return tuple(found)
 
     def image(self, name: str) -> str:
         found = self.get(name)

@@ -1,6 +1,6 @@
 """Build the records of an agreement's updates topic from changelog rows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +13,19 @@ import pyarrow.compute as pc
 
 from connectors.wire import item_text, items_text, update_of
 from streaming.core.batch.sending import PAGE, kept_item
-from streaming.core.model.change import Op
+from streaming.core.model.change import NOBODY, Op
 from streaming.core.model.row import Floor
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import Table
 from streaming.core.records.record import ItemType, RangeItem, Update
 from streaming.core.state.agreement_state import AgreementState, SendRange
 from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import Ints, ints, is_away, one_array
+from streaming.stages.checked import Ints, bools, ints, is_away, one_array
 from streaming.stages.filtered import cut
-from streaming.stages.log import CHANGE
+from streaming.stages.log import CHANGE, REFRESH
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
+from streaming.stages.unset import unset_columns, unset_of_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,22 @@ class Outgoing:
     """Changelog rows, prepared once for all agreements.
 
     `log`: LOG. `order`: its row numbers in hub order. `away`: by row, whether its images are on
-    the executors. `ahead`: its items are encoded at once, for they will be sent.
+    the executors. `tables`: as they are configured. `is_page`: of a row only its last item is sent,
+    so each says which columns the row has no value of (`unset`), and not refreshes alone.
+    `ahead`: its items are encoded at once, for they will be sent.
     """
 
-    def __init__(self, log: pa.Table, *, ahead: bool = True) -> None:
+    def __init__(
+        self,
+        log: pa.Table,
+        tables: Mapping[str, Table],
+        *,
+        is_page: bool = False,
+        ahead: bool = True,
+    ) -> None:
         self.log = log
+        self.tables = tables
+        self.is_page = is_page
         self.order: Ints = hub_order(log)
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
@@ -76,7 +89,16 @@ class Outgoing:
         return self._ahead.result() if self._ahead else self._encoded()
 
     def _encoded(self) -> pa.Array:
-        return _encoded(self.log)
+        everything = Subscription("", NOBODY, frozenset())
+        return self.encoded(self.log, everything)
+
+    def encoded(self, log: pa.Table, subscription: Subscription) -> pa.Array:
+        """Return the item of each row of LOG as JSON text (large_binary)."""
+        columns = {name: subscription.columns_of(one) for name, one in self.tables.items()}
+        of_row = bools(pc.equal(log["kind"], REFRESH)) | self.is_page
+        images = one_array(log["image"])
+        unset = unset_of_tables(one_array(log["table"]), images, columns, of_row)
+        return items_text(_items(log).append_column("unset", unset)).cast(pa.large_binary())
 
     @cached_property
     def sizes(self) -> Ints:
@@ -92,11 +114,6 @@ class Outgoing:
     def value(self, chunk: Chunk) -> bytes:
         """Return the record's bytes; none of its rows may be `away`."""
         return _value(chunk, self.items)
-
-
-def _encoded(log: pa.Table) -> pa.Array:
-    """Return the item of each row of LOG as JSON text (large_binary)."""
-    return items_text(_items(log)).cast(pa.large_binary())
 
 
 class OutgoingShown(Outgoing):
@@ -124,7 +141,7 @@ class OutgoingShown(Outgoing):
             columns["image"] = pc.replace_with_mask(one_array(changed["image"]), here, images)
         columns["op"] = pc.if_else(gone, Op.DELETE.value, changed["op"])
         columns["image"] = pc.if_else(gone, None, columns["image"])
-        encoded = one_array(_encoded(pa.table(columns)))
+        encoded = one_array(self._prepared.encoded(pa.table(columns), self._subscription))
         items = one_array(self._prepared.items)
         return pc.replace_with_mask(items, pa.array(is_hidden | is_cut), encoded)
 
@@ -180,7 +197,7 @@ class RangeRows(NamedTuple):
     """A range with its rows: key, author, csn, image; `kept`: those left to its consumer.
 
     `hidden`: how many more the hub has and vouches for. `deletes`: the consumer's other rows of
-    the range go.
+    the range go. `columns`: those that are sent beside the key.
     """
 
     keys: KeyRange
@@ -188,12 +205,13 @@ class RangeRows(NamedTuple):
     kept: Sequence[str] = ()
     hidden: int = 0
     deletes: bool = True
+    columns: Sequence[str] = ()
 
 
 def page_items(ranges: Iterable[RangeRows]) -> pa.Array:
     """Return the items of ranges: each range, and behind it the rows in it."""
     parts = [pa.array([], pa.large_binary())]
-    for keys, rows, kept, not_shown, deletes in ranges:
+    for keys, rows, kept, not_shown, deletes, sent in ranges:
         count = rows.num_rows
         head = item_text(RangeItem(*keys, count + len(kept), not_shown, deletes)).encode()
         columns = {
@@ -206,6 +224,7 @@ def page_items(ranges: Iterable[RangeRows]) -> pa.Array:
             "author": rows["author"],
             "prim_csn": pa.nulls(count, pa.string()),
             "cause": pa.repeat(PAGE, count),
+            "unset": unset_columns(one_array(rows["image"]), sent),
         }
         items = items_text(pa.table(columns)).cast(pa.large_binary())
         left = [item_text(kept_item(keys.table, key)).encode() for key in kept]

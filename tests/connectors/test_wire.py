@@ -133,6 +133,7 @@ ITEMS = st.builds(
     st.integers(0, 65_535),
     st.none() | CSNS,
     st.none() | TEXTS,
+    st.lists(TEXTS, max_size=3).map(tuple),
 )
 RANGES = st.builds(
     RangeItem, TEXTS, st.none() | IMAGES, st.none() | IMAGES, NUMBERS, NUMBERS, st.booleans()
@@ -382,13 +383,19 @@ def test_an_update_composed_of_ready_items_is_the_same(update: Update) -> None:
     assert wire.update_of(update, ",".join(texts).encode()) == encode_update(update)
 
 
+def in_column(item: Item, name: str) -> object:
+    """A member of an item as its column holds it."""
+    value = getattr(item, name)
+    return value if name != "unset" else json_text(value) if value else None
+
+
 @given(st.lists(ITEMS, max_size=8), st.sampled_from([pa.string(), pa.large_string()]))
 def test_items_in_columns_are_the_same(items: list[Item], text_type: pa.DataType) -> None:
     """One rule, two encoders: by record and by column."""
-    names = ("type", "table", "key", "op", "after", "csn", "author", "prim_csn", "cause")
+    names = ("type", "table", "key", "op", "after", "csn", "author", "prim_csn", "cause", "unset")
     kinds = [pa.int32() if name == "author" else text_type for name in names]
     columns = [
-        pa.chunked_array([pa.array([getattr(item, name) for item in items], kind)])
+        pa.chunked_array([pa.array([in_column(item, name) for item in items], kind)])
         for name, kind in zip(names, kinds, strict=True)
     ]
 

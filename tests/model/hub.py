@@ -1023,7 +1023,14 @@ class PureHub:
         items = [
             one
             for entry in [*sent, *ranges[len(ranges) - len(to_send.ranges) :]]
-            for one in items_of(entry, filters, subscription.cuts, deletes=deletes)
+            for one in items_of(
+                entry,
+                filters,
+                subscription.cuts,
+                self.topology.tables,
+                deletes=deletes,
+                is_page=to_send.is_page,
+            )
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []
         parts = [slice(at, at + CHUNK_ITEMS) for at in range(0, max(len(items), 1), CHUNK_ITEMS)]

@@ -1,5 +1,6 @@
 """The measure of stages/recipients.py and stages/publish.py: what a consumer is sent."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.row import Floor
 from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.ruv import Ruv
+from streaming.core.model.table import Table
 from streaming.core.records.record import Item, ItemType, RangeItem
 from tests.reference.columns import image_with
 
@@ -20,6 +22,8 @@ NO_FILTERS: Filters = MappingProxyType({})
 Columns = Mapping[str, ColumnFilter]
 """Table -> which of its columns a consumer is sent."""
 ALL_COLUMNS: Columns = MappingProxyType({})
+Tables = Mapping[str, Table]
+NO_TABLES: Tables = MappingProxyType({})
 
 
 def is_for(
@@ -132,26 +136,31 @@ def items_of(
     entry: LogEntry,
     filters: Filters = NO_FILTERS,
     columns: Columns = ALL_COLUMNS,
+    tables: Tables = NO_TABLES,
     *,
     deletes: bool = True,
+    is_page: bool = False,
 ) -> tuple[Item | RangeItem, ...]:
     """Return the items that a consumer is sent for an entry; of a range its rows behind it.
 
     What its filters hide is a delete, or no row of a range; of a row they may show some columns.
+    Refreshes and the items of a page say which of the columns of these tables the row lacks.
     """
     if not isinstance(entry, RangeRefresh):
         found = item(entry)
         known = filters.get(found.table)
         if known is not None and found.after is not None and not known.shown([found.after])[0]:
             found = replace(found, op=Op.DELETE, after=None)
-        return (_cut(found, columns),)
+        sent = _cut(found, columns)
+        of_row = is_page or isinstance(entry, Refresh)
+        return (_with_unset(sent, columns, tables) if of_row else sent,)
     table = entry.range.table
     there = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
     known = filters.get(table)
     rows = [one for one in there if known is None or known.shown([one.row.image])[0]]
     hidden = len(there) - len(rows) if entry.is_vouched and deletes else 0
     kept = [kept_item(table, key) for key in entry.kept]
-    items = (_cut(item(one), columns) for one in rows)
+    items = (_with_unset(_cut(item(one), columns), columns, tables) for one in rows)
     head = RangeItem(*entry.range, len(rows) + len(kept), hidden, deletes)
     return (head, *items, *kept)
 
@@ -159,6 +168,16 @@ def items_of(
 def _cut(found: Item, columns: Columns) -> Item:
     known = columns.get(found.table)
     return found if known is None else replace(found, after=image_with(found.after, known))
+
+
+def _with_unset(found: Item, columns: Columns, tables: Tables) -> Item:
+    """The item with the columns that its consumer is sent and that its row has no value of."""
+    if found.after is None or found.table not in tables:
+        return found
+    table, there = tables[found.table], json.loads(found.after)
+    sent = columns[found.table].columns if found.table in columns else table.columns
+    lacking = [one for one in table.columns if one not in table.key and one not in there]
+    return replace(found, unset=tuple(one for one in lacking if one in sent))
 
 
 def item(entry: RowEntry) -> Item:

@@ -340,7 +340,11 @@ class RangeItem:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One row operation for a consumer, in hub order; `cause`: why a refresh was sent."""
+    """One row operation for a consumer, in hub order; `cause`: why a refresh was sent.
+
+    `unset`: the columns that the consumer is sent and the row has no value of; there they have
+    their default everywhere.
+    """
 
     type: ItemType
     table: str
@@ -351,6 +355,7 @@ class Item:
     author: int
     prim_csn: str | None = None
     cause: str | None = None
+    unset: tuple[str, ...] = ()
 
     @property
     def is_of_table(self) -> bool:

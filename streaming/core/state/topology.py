@@ -89,6 +89,12 @@ class Subscription:
         """Table -> the columns of a row's image that are sent, where it may have others."""
         return {**self.configured, **self.columns} if self.configured else self.columns
 
+    def columns_of(self, table: Table) -> tuple[str, ...]:
+        """The columns of a table that are sent beside its key, in their order."""
+        known = self.columns.get(table.name)
+        sent = table.columns if known is None else known.columns
+        return tuple(one for one in table.columns if one in sent and one not in table.key)
+
     def hides(self, table: str, row: RowState) -> bool:
         """Return whether the filter of a table keeps a row that exists from the consumer."""
         return table in self.rows and row.exists and not self.rows[table].shown([row.image])[0]

@@ -44,7 +44,9 @@ def read_ranges(
         sent_by = intake.topology.subscriptions[page.agreement]
         vouches = is_vouched(intake.replicas[consumer], covers_before(page, intake))
         ranges = [
-            _shown(_without(left, intake, keys, rows), sent_by, vouches=vouches)
+            _shown(_without(left, intake, keys, rows), sent_by, vouches=vouches)._replace(
+                columns=sent_by.columns_of(intake.topology.tables[keys.table])
+            )
             for keys, rows in read
         ]
         found.append(PageRanges(page.agreement, consumer, ranges))

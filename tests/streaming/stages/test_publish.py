@@ -1,5 +1,6 @@
 """Items come in chunks of bounded size, whole and in order."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -54,8 +55,15 @@ IMAGES = (
     '{"k":"1","n":2}',
     '{"k":"1","n":null}',
     '{"k":"\\"n\\":"}',
+    '{"k":"1","n":1,"o\\"":"n"}',
+    '{"k":"{\\"n\\":1,\\"n","o\\"":",\\"n\\":"}',
 )
-FILTERED = RowPredicate("n <> 2", Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT32}))
+NUMBERED = Table("t", ("k",), {"k": ColumnType.TEXT, "n": ColumnType.INT32})
+FILTERED = RowPredicate("n <> 2", NUMBERED)
+TABLES = {
+    "t": replace(NUMBERED, columns={**NUMBERED.columns, 'o"': ColumnType.TEXT}),
+    "u": replace(NUMBERED, name="u"),
+}
 SHORT = ColumnFilter(frozenset("k"))
 MASKED = ColumnFilter(frozenset("kn"), {"n": ConstantMask("7")})
 CSNS = st.builds(csn, st.integers(1, 6), st.sampled_from(WRITERS))
@@ -127,6 +135,7 @@ def log_of(found: list[RowEntry]) -> pa.Table:
     st.sampled_from([{}, {"t": FILTERED}, {"t": FILTERED, "u": FILTERED}]),
     st.sampled_from([{}, {"t": SHORT}, {"t": SHORT, "u": MASKED}]),
     st.booleans(),
+    st.booleans(),
 )
 def test_columns_and_core_agree_on_who_is_sent_what(
     found: list[RowEntry],
@@ -138,6 +147,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     filters: dict[str, RowPredicate],
     columns: dict[str, ColumnFilter],
     deletes: bool,  # noqa: FBT001 - Hypothesis gives it by its place
+    is_page: bool,  # noqa: FBT001 - likewise
 ) -> None:
     """A row that only one of them sends is lost, or sent back to a replica that has it.
 
@@ -151,7 +161,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
         *("a", consumer, frozenset(tables)), rows=filters, columns=columns, sends_deletes=deletes
     )
 
-    outgoing = Outgoing(log)
+    outgoing = Outgoing(log, TABLES, is_page=is_page)
     marked = Recipients(log).of(subscription, ruv, floors)
     backwards = np.arange(len(found))[::-1]
     sent = sent_rows(log.take(backwards), subscription, send_range(0, epochs, 0, ruv), floors)
@@ -165,6 +175,10 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     assert [id(found[backwards[place]]) for place in sent] == [id(one) for one in expected]
     items = shown(outgoing, subscription).items.to_pylist()
     texts = [
-        [item_text(item).encode() for item in items_of(one, filters, columns)] for one in found
+        [
+            item_text(item).encode()
+            for item in items_of(one, filters, columns, TABLES, is_page=is_page)
+        ]
+        for one in found
     ]
     assert [[item] for item in items] == texts

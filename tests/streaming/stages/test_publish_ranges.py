@@ -37,7 +37,10 @@ from tests.streaming.stages.batches import HUB_EPOCH, judged, records_of
 
 CONSUMER = 2
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
-IMAGES = st.dictionaries(TEXTS, st.none() | st.booleans() | TEXTS, max_size=2).map(json_text)
+COLUMNS = dict.fromkeys("kab", ColumnType.TEXT)
+IMAGES = st.dictionaries(
+    st.sampled_from("ab") | TEXTS, st.none() | st.booleans() | TEXTS, max_size=2
+).map(json_text)
 ROWS = st.dictionaries(
     IMAGES, st.tuples(st.integers(1, 65_535), st.integers(1, 9), IMAGES), max_size=4
 )
@@ -72,12 +75,15 @@ def of_core(ranges: Ranges) -> list[Item | RangeItem]:
         )
         for keys, rows, kept in ranges
     ]
-    return [*chain.from_iterable(items_of(entry) for entry in entries)]
+    tables = {keys.table: Table(keys.table, ("k",), COLUMNS) for keys, *_ in ranges}
+    return [*chain.from_iterable(items_of(entry, tables=tables) for entry in entries)]
 
 
 def encoded(ranges: Ranges) -> pa.Array:
     """The items of these ranges, as the columns make them."""
-    return page_items([RangeRows(keys, columns(rows), kept) for keys, rows, kept in ranges])
+    return page_items(
+        [RangeRows(keys, columns(rows), kept, columns=("a", "b")) for keys, rows, kept in ranges]
+    )
 
 
 @given(RANGES)
@@ -156,7 +162,7 @@ def test_a_batch_of_ranges_is_cut_into_chunks_like_any_other(
     """In order, whole, behind what the log sends; the entry of a range itself is no item."""
     position = CoveredPosition(3, NOTHING_KNOWN)
     to_send = SendRange(4, HUB_EPOCH, 4, NOTHING_KNOWN, position, tuple(k for k, *_ in ranges))
-    outgoing = OutgoingWithRanges(Outgoing(log_of(logged)), encoded(ranges))
+    outgoing = OutgoingWithRanges(Outgoing(log_of(logged), {}), encoded(ranges))
     agreement = AgreementState("a2", CONSUMER, session="s")
 
     found = [*chunks(outgoing, agreement, to_send, NOTHING_SENT, 1, ChunkLimits(count, size))]

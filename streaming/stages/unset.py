@@ -1,0 +1,52 @@
+"""Which columns a row has no value of, because it was written before they came.
+
+They have their default in every database. A consumer that wrote one has another value there, which
+lost if the row as it stands has none; so it is told to take the default.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.core.model.values import json_text
+from streaming.stages.checked import Bools, bools, ints
+
+
+def unset_columns(images: pa.Array, columns: Sequence[str]) -> pa.Array:
+    """Return, by canonical image, those of these columns that it lacks: JSON text, or null.
+
+    Also null where there is no image.
+    """
+    found: list[str | None] = [None] * len(images)
+    for place in np.flatnonzero(_lacks_some(images, columns)) if columns else ():
+        there = orjson.loads(images[int(place)].as_py())
+        found[place] = json_text([name for name in columns if name not in there])
+    return pa.array(found, pa.large_string())
+
+
+def unset_of_tables(
+    tables: pa.Array, images: pa.Array, columns: Mapping[str, Sequence[str]], among: Bools
+) -> pa.Array:
+    """`unset_columns` of the rows of several tables, of these among them; null of the others.
+
+    `columns`: table -> the columns that count; of a table that is absent none.
+    """
+    found: list[str | None] = [None] * len(images)
+    for name, of_table in columns.items():
+        places = np.flatnonzero(among & bools(pc.equal(tables, name)))
+        lacking = unset_columns(images.take(pa.array(places)), of_table).to_pylist()
+        for place, unset in zip(places, lacking, strict=True):
+            found[place] = unset
+    return pa.array(found, pa.large_string())
+
+
+def _lacks_some(images: pa.Array, columns: Sequence[str]) -> Bools:
+    """Mark the images that lack a column; a name in a text has a backslash before its quotes."""
+    names = "|".join(re.escape(encode_basestring(name)) for name in columns)
+    count = ints(pc.fill_null(pc.count_substring_regex(images, f"[{{,](?:{names}):"), len(columns)))
+    return np.asarray(count < len(columns), dtype=np.bool_)
