@@ -20,7 +20,7 @@ from streaming.core.records.quarantine_budget import QuarantineBudget
 from streaming.core.records.record import RECORD_BYTES, Reason, ReceivedRecord
 from streaming.core.state.topology import Topology
 from streaming.core.tracking.ranges import KeyRange
-from streaming.stages.checked import CHECKED, Ints, ints, one_array
+from streaming.stages.checked import CHECKED, Ints, bools, ints, one_array
 from streaming.stages.intake import ELIGIBLE
 from streaming.stages.judge import Verdicts
 
@@ -39,6 +39,8 @@ _COPIED = [name for name in (*CHANGELOG.names, "size") if name in ELIGIBLE.names
 
 LOG = CHANGELOG.append(
     ELIGIBLE.field("size")  # bytes of the row's item if its images are on the executors, else null
+).append(
+    pa.field("partial", pa.bool_())  # the image may lack columns that are configured
 )
 """CHANGELOG during its batch; checkpoints/comments.py has a line on each of its columns.
 
@@ -94,6 +96,8 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
     mre_same[places] = [j.arrived.mre_same for j in judged]
     concurrent = np.zeros(count, dtype=np.bool_)
     concurrent[places] = [j.concurrent for j in judged]
+    partial = bools(eligible["partial"]).copy()
+    partial[places] = True
     mask = np.zeros(count, dtype=np.bool_)
     mask[places] = True
     written = pc.not_equal(eligible["op"], Op.DELETE.value)
@@ -112,6 +116,7 @@ def _verdict_columns(eligible: pa.Table, verdicts: Verdicts) -> dict[str, object
         "row_csn": _replaced(verdicts.row_csn, mask, [j.before.csn for j in judged]),
         "realign_epoch": realign,
         "image": _replaced(image, mask, images),
+        "partial": partial,
     }
 
 
@@ -146,6 +151,7 @@ def _refresh_rows(
         "image": [row.image for row in rows],
         "to": [one.to for one in refreshes],
         "cause": [str(one.cause) for one in refreshes],
+        "partial": np.ones(count, dtype=np.bool_),
     }
     empty = [None] * count
     return pa.table([pa.array(columns.get(f.name, empty), f.type) for f in LOG], schema=LOG)

@@ -23,7 +23,7 @@ from streaming.core.state.topology import Subscription
 from streaming.core.tracking.ranges import KeyRange
 from streaming.stages.checked import Ints, bools, ints, is_away, one_array
 from streaming.stages.filtered import cut
-from streaming.stages.log import CHANGE, REFRESH
+from streaming.stages.log import CHANGE
 from streaming.stages.recipients import Recipients, hub_order, sent_rows
 from streaming.stages.unset import unset_columns, unset_of_tables
 
@@ -52,22 +52,13 @@ class Outgoing:
     """Changelog rows, prepared once for all agreements.
 
     `log`: LOG. `order`: its row numbers in hub order. `away`: by row, whether its images are on
-    the executors. `tables`: as they are configured. `is_page`: of a row only its last item is sent,
-    so each says which columns the row has no value of (`unset`), and not refreshes alone.
+    the executors; of those that are no image lacks columns. `tables`: as they are configured.
     `ahead`: its items are encoded at once, for they will be sent.
     """
 
-    def __init__(
-        self,
-        log: pa.Table,
-        tables: Mapping[str, Table],
-        *,
-        is_page: bool = False,
-        ahead: bool = True,
-    ) -> None:
+    def __init__(self, log: pa.Table, tables: Mapping[str, Table], *, ahead: bool = True) -> None:
         self.log = log
         self.tables = tables
-        self.is_page = is_page
         self.order: Ints = hub_order(log)
         has_away = "size" in log.column_names
         self.away = is_away(log) if has_away else np.zeros(log.num_rows, dtype=np.bool_)
@@ -95,9 +86,9 @@ class Outgoing:
     def encoded(self, log: pa.Table, subscription: Subscription) -> pa.Array:
         """Return the item of each row of LOG as JSON text (large_binary)."""
         columns = {name: subscription.columns_of(one) for name, one in self.tables.items()}
-        of_row = bools(pc.equal(log["kind"], REFRESH)) | self.is_page
         images = one_array(log["image"])
-        unset = unset_of_tables(one_array(log["table"]), images, columns, of_row)
+        may_lack = log["partial"] if "partial" in log.column_names else pc.is_valid(images)
+        unset = unset_of_tables(one_array(log["table"]), images, columns, bools(may_lack))
         return items_text(_items(log).append_column("unset", unset)).cast(pa.large_binary())
 
     @cached_property

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.core.model.values import json_text
-from streaming.stages.checked import Bools, bools, ints
+from streaming.stages.checked import Bools, bools
 
 
 def unset_columns(images: pa.Array, columns: Sequence[str]) -> pa.Array:
@@ -25,7 +25,8 @@ def unset_columns(images: pa.Array, columns: Sequence[str]) -> pa.Array:
     found: list[str | None] = [None] * len(images)
     for place in np.flatnonzero(_lacks_some(images, columns)) if columns else ():
         there = orjson.loads(images[int(place)].as_py())
-        found[place] = json_text([name for name in columns if name not in there])
+        lacking = [name for name in columns if name not in there]
+        found[place] = json_text(lacking) if lacking else None
     return pa.array(found, pa.large_string())
 
 
@@ -46,7 +47,10 @@ def unset_of_tables(
 
 
 def _lacks_some(images: pa.Array, columns: Sequence[str]) -> Bools:
-    """Mark the images that lack a column; a name in a text has a backslash before its quotes."""
-    names = "|".join(re.escape(encode_basestring(name)) for name in columns)
-    count = ints(pc.fill_null(pc.count_substring_regex(images, f"[{{,](?:{names}):"), len(columns)))
-    return np.asarray(count < len(columns), dtype=np.bool_)
+    """Mark the images that may lack a column, all that do among them.
+
+    In a value a name has backslashes before its quotes; members stand in the order of the columns.
+    """
+    names = (f"[{{,]{re.escape(encode_basestring(name))}:" for name in columns)
+    has_all = pc.fill_null(pc.match_substring_regex(images, ".*".join(names)), True)  # noqa: FBT003
+    return ~bools(has_all)

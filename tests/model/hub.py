@@ -1029,7 +1029,6 @@ class PureHub:
                 subscription.cuts,
                 self.topology.tables,
                 deletes=deletes,
-                is_page=to_send.is_page,
             )
         ]
         of = [epochs[id(entry)] for entry in sent] if to_send.is_page and not to_send.ranges else []

@@ -93,6 +93,7 @@ def given(story: Story, names: str) -> None:
     forbidden: list[tuple[str, str]] = []
     shown: dict[tuple[str, str], str] = {}
     lacking: list[tuple[str, str]] = []
+    narrow: list[tuple[str, str]] = []
     for table in tables:
         name, _, rest = table.partition(" is ")
         functions[name], *others = rest.split(", ")
@@ -107,11 +108,16 @@ def given(story: Story, names: str) -> None:
                 shown[name, word.removesuffix(" sees")] = _condition(what)
             elif word.endswith(" lacks"):
                 lacking.append((name, word.removesuffix(" lacks")))
+            elif word.endswith(" without"):
+                narrow.append((name, word.removesuffix(" without")))
             else:
                 hidden.append((name, what))
+    wide = {name for name, _ in (*lacking, *narrow)}
     for replica in replicas.values():
-        replica.wide = {name for name, _ in lacking}
+        replica.wide = wide
         replica.lacking = {name for name, who in lacking if who == replica.name}
+        replica.narrow = {name for name, who in narrow if who == replica.name}
+        replica.is_altered = bool(replica.narrow)
     by_packets = [word[1] for word in words if word and "(packets)" in word[2]]
     made = topology(
         list(replicas.values()),
@@ -123,6 +129,7 @@ def given(story: Story, names: str) -> None:
         shown=shown,
         delayed=[word[1] for word in words if word and "(delayed)" in word[2]],
         lacking=lacking,
+        wide=wide,
         archives=[word[1] for word in words if word and "(archive)" in word[2]],
     )
     posts = {name: Post() for name in by_packets}
@@ -785,11 +792,11 @@ def row_is(story: Story, key: str, value: str, place: str) -> None:
 
 @sentence("s of {key} is {value} at {place*}")
 def column_is_at(story: Story, key: str, value: str, place: str) -> None:
-    """`s of k is w1 at r1 hub`: the column that not everybody is sent."""
+    """`s of k is w1 at r1 hub`: the column that not everybody is sent; `absent`: no value."""
     for one in place.split():
         world = story.world
         rows = world.rows_of_hub() if one == "hub" else world.rows_of(one)
-        claim(story, json.loads(rows[key]).get("s"), value)
+        claim(story, json.loads(rows[key]).get("s", "absent"), value)
 
 
 @sentence("{key} is {value} everywhere")

@@ -77,6 +77,12 @@ def value_of(text: str) -> str:
     return str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
 
 
+def _s_of(text: str) -> str | None:
+    """The value of column s in a row's canonical text; None: it has none."""
+    found: str | None = json.loads(text).get("s")
+    return found
+
+
 def is_long(text: str | None) -> bool:
     """Return whether no record holds this image."""
     value = None if text is None else json.loads(text)["v"]
@@ -203,7 +209,8 @@ class Replica:
     transaction that it is of, if it is of one. `wide`: the tables that are as WIDE is; of those in
     `lacking` it is not sent column s.
     `without`: the tables that lack column v, so that no row of another replica stands there;
-    `is_altered`: there was one.
+    `narrow`: those that lack column s, so that no row with a value there does, and nobody writes
+    one. `is_altered`: there was one.
     """
 
     name: str
@@ -245,6 +252,7 @@ class Replica:
     wide: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
     without: set[str] = field(default_factory=set)
+    narrow: set[str] = field(default_factory=set)
     is_altered: bool = False
     generator: Generator = field(init=False)
 
@@ -257,6 +265,11 @@ class Replica:
     def is_locked(self, key: str) -> bool:
         """Return whether an open transaction has written this row, or truncated its table."""
         return any(transaction.locks(key) for transaction in self.open.values())
+
+    @property
+    def altered(self) -> set[str]:
+        """The tables that lack a column."""
+        return self.without | self.narrow
 
     def is_table_locked(self, table: str) -> bool:
         """Return whether an open transaction has written a row of this table, or truncated it."""
@@ -310,7 +323,7 @@ class Replica:
     def _image(self, key: str, value: str | Mapping[str, str]) -> str:
         """The row as it stands here, and as its agent captures it."""
         text, table = image(key, value), table_of(key)
-        if table not in self.wide:
+        if table not in self.wide - self.narrow:
             return text
         name = UNSENT if table in self.lacking else value_of(text)
         return json.dumps({**json.loads(text), "s": name}, separators=(",", ":"))
@@ -638,7 +651,8 @@ class Replica:
 
     def _refuses(self, key: str, after: str | None) -> str | None:
         """The code with which the database refuses an item, if it does."""
-        if after is not None and row_of(key)[0] in self.without:
+        table = table_of(key)
+        if after is not None and (table in self.without or (table in self.narrow and _s_of(after))):
             return COLUMN
         if self.will_refuse.get(key, 0):
             self.will_refuse[key] -= 1
@@ -679,8 +693,7 @@ class Replica:
                 refused[key] = Refused(batch.hub_epoch, csn, item.table, item.key, code, "no")
             else:
                 refused.pop(key, None)
-                self._save(key)
-                self._hold(key, Version(item.csn, item.after, is_sent=True))
+                self._write_item(key, item)
             if item.csn is not None:
                 with suppress(CsnError):  # as an agent does: another one's clock does not stop it
                     self.generator = self.generator.seen(item.csn, clock_s + self.skew_s)
@@ -697,8 +710,16 @@ class Replica:
         for key, refusal in list(refused.items()):
             if refusal.code == "unique" and not self.would_break(key):
                 del refused[key]
-                self._save(key)
-                self._hold(key, Version(last[key].csn, last[key].after, is_sent=True))
+                self._write_item(key, last[key])
+
+    def _write_item(self, key: str, item: Item) -> None:
+        """Write a row as it was sent; column s keeps its value if the item says nothing of it."""
+        self._save(key)
+        there, after = self.rows.get(key, ABSENT).image, item.after
+        if after and there and table_of(key) in self.wide and "s" not in item.unset:
+            kept = {} if _s_of(after) or not _s_of(there) else {"s": _s_of(there)}
+            after = json.dumps({**json.loads(after), **kept}, separators=(",", ":"))
+        self._hold(key, Version(item.csn, after, is_sent=True))
 
     def _note_long(self, prim_csn: str | None, version: Version) -> None:
         if is_long(version.image):

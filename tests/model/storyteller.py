@@ -235,12 +235,17 @@ def _every(step: int, first: int) -> str:
 
 @st.composite
 def tables(
-    draw: st.DrawFn, *, acts: bool = False, filters: bool = False, columns: bool = False
+    draw: st.DrawFn,
+    *,
+    acts: bool = False,
+    filters: bool = False,
+    columns: bool = False,
+    narrow: bool = False,
 ) -> str:
     """Two tables, any function for each, and perhaps a replica that does not see one.
 
     `acts`: a refused row stops its agreement, or is sent again by itself. `filters`: replicas are
-    shown half of the values. `columns`: some are not sent a column.
+    shown half of the values. `columns`: some are not sent a column. `narrow`: some lack a column.
     """
     first, second = draw(st.tuples(st.sampled_from(FUNCTIONS), st.sampled_from(FUNCTIONS)))
     hidden = draw(st.sampled_from(["", "", ", hidden from r3"]))
@@ -257,6 +262,11 @@ def tables(
         )
     if columns:
         on_t, on_u = on_t + ", r2 lacks s", on_u + draw(st.sampled_from(["", ", r1 lacks s"]))
+    if narrow:
+        on_t, on_u = (
+            on_t + ", r2 without s",
+            on_u + draw(st.sampled_from([", r1 without s", ", r1 without s, r3 without s"])),
+        )
     return f"; t is {first}{on_t}; u is {second}{on_u}{hidden}"
 
 
@@ -273,6 +283,7 @@ def plots(
     filters: bool = False,
     delayed: bool = False,
     columns: bool = False,
+    narrow: bool = False,
     archive: bool = False,
 ) -> Plot:
     """Random stories that shrink: a seed makes the steps, Hypothesis chooses which are used.
@@ -280,7 +291,7 @@ def plots(
     Steps that it draws one by one resemble each other: a hub without realignment survives hundreds
     of such stories, and a few dozen of these. `several`: two tables with functions of their own.
     `unique`: some databases have a unique constraint. `acts`: see `tables`. `joins`: the third
-    replica joins later. `by_packets`: Kafka does not reach it. `filters`, `columns`: see
+    replica joins later. `by_packets`: Kafka does not reach it. `filters`, `columns`, `narrow`: see
     `tables`. `delayed`: the third replica is. `archive`: it is sent no deletes.
     """
     seed = draw(st.integers(0, 2**32 - 1))
@@ -291,7 +302,7 @@ def plots(
         [step for step, is_told in steps if is_told],
         draw(st.permutations([0, 5, -5])),
         draw(st.booleans()),
-        draw(tables(acts=acts, filters=filters, columns=columns)) if several else "",
+        draw(tables(acts=acts, filters=filters, columns=columns, narrow=narrow)) if several else "",
         draw(st.frozensets(st.sampled_from(REPLICAS))) if unique else frozenset(),
         joins,
         by_packets,
@@ -609,13 +620,13 @@ class Storyteller:
 
     def get_column(self, replica: str, key: str, _: int) -> None:
         """A table gets the column that it lacks, if it lacks one."""
-        if table_of(key) in self.replica(replica).without:
+        if table_of(key) in self.replica(replica).altered:
             self.add_sentence(f"table {table_of(key)} of {replica} gets its column")
 
     def _get_columns(self) -> None:
         """All get what they lack; the hub sends rows again only with the batch behind that."""
         for name in REPLICAS:
-            for table in sorted(self.replica(name).without):
+            for table in sorted(self.replica(name).altered):
                 self.add_sentence(f"table {table} of {name} gets its column")
                 self.add_sentence("everything settles")
 

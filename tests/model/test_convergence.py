@@ -179,6 +179,20 @@ def test_replicas_converge_though_tables_lack_a_column_for_a_while(plot: Plot) -
     hold(plot, AT_REST)
 
 
+@FIXED
+@given(plots({**ALTERS, **AWAY}, several=True, narrow=True))
+def test_replicas_converge_though_rows_are_written_without_a_column(plot: Plot) -> None:
+    """Its value loses as the row does that it was written with, and holds nowhere then."""
+    hold(plot, AT_REST)
+
+
+@FIXED
+@given(plots({**EVERYTHING, **ALTERS}, several=True, unique=True, narrow=True))
+def test_replicas_converge_though_rows_lack_a_column_whatever_happens(plot: Plot) -> None:
+    """Columns that come later beside restores, resyncs, snapshots, truncates and refused rows."""
+    hold(plot, AT_REST)
+
+
 TRUNCATED_BEHIND_A_COPY = Plot(
     steps=[
         ("write", "r2", "k1", 2),

@@ -96,6 +96,7 @@ def topology(
     shown: Mapping[tuple[str, str], str] = MappingProxyType({}),
     delayed: Collection[str] = (),
     lacking: Collection[tuple[str, str]] = (),
+    wide: Collection[str] = (),
     archives: Collection[str] = (),
 ) -> Topology:
     """One agreement per replica, named after it; pages small enough to need several.
@@ -105,13 +106,14 @@ def topology(
     `on_hidden`: table -> what follows a write on a row that is hidden; `judge` where none is named.
     `by_packets`: the replicas that Kafka does not reach. `shown`: (table, replica) -> the condition
     of the rows that it is shown. `delayed`: the replicas that are sent what is DELAY_S old.
-    `lacking`: (table, replica) of which it is sent no column s. `archives`: the replicas that are
+    `lacking`: (table, replica) of which it is sent no column s. `wide`: the tables with that
+    column. `archives`: the replicas that are
     sent no deletes.
     """
     rids = {r.name: r.rid for r in replicas}
     tables = {
         name: replace(
-            WIDE if name in {table for table, _ in lacking} else TABLE,
+            WIDE if name in wide else TABLE,
             name=name,
             function=_function(text, rids),
             on_refused=on_refused.get(name, OnRefused.SKIP),
@@ -312,9 +314,14 @@ class World:
             self.tell_schema(replica)
 
     def alter(self, replica: str, table: str, *, has_column: bool) -> None:
-        """Have a replica's table lose its column of values, or get it; its agent says so."""
+        """Have a replica's table lose its column of values, or get what it lacks.
+
+        Its agent says so.
+        """
         one = self.replicas[replica]
         one.is_altered = True
+        if has_column:
+            one.narrow.discard(table)
         (one.without.discard if has_column else one.without.add)(table)
         if one.is_up:
             self.tell_schema(replica)
@@ -322,7 +329,10 @@ class World:
     def tell_schema(self, replica: str) -> None:
         """Publish what a replica's tables lack, at once: what its journal holds comes behind."""
         one = self.replicas[replica]
-        lacking = tuple(f"{table}.v" for table in sorted(one.without))
+        lacking = (
+            *(f"{table}.v" for table in sorted(one.without)),
+            *(f"{table}.s" for table in sorted(one.narrow)),
+        )
         self.send(replica, one.position.session, PublishedSchema("d", "{}", lacking or None))
 
     def beat(self, replica: str) -> None:

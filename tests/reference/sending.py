@@ -139,21 +139,18 @@ def items_of(
     tables: Tables = NO_TABLES,
     *,
     deletes: bool = True,
-    is_page: bool = False,
 ) -> tuple[Item | RangeItem, ...]:
     """Return the items that a consumer is sent for an entry; of a range its rows behind it.
 
     What its filters hide is a delete, or no row of a range; of a row they may show some columns.
-    Refreshes and the items of a page say which of the columns of these tables the row lacks.
+    Each row says which of the columns of these tables it lacks.
     """
     if not isinstance(entry, RangeRefresh):
         found = item(entry)
         known = filters.get(found.table)
         if known is not None and found.after is not None and not known.shown([found.after])[0]:
             found = replace(found, op=Op.DELETE, after=None)
-        sent = _cut(found, columns)
-        of_row = is_page or isinstance(entry, Refresh)
-        return (_with_unset(sent, columns, tables) if of_row else sent,)
+        return (_with_unset(_cut(found, columns), columns, tables),)
     table = entry.range.table
     there = [Refresh(entry.to, table, key, row, PAGE) for key, row in entry.rows]
     known = filters.get(table)

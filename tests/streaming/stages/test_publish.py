@@ -135,7 +135,6 @@ def log_of(found: list[RowEntry]) -> pa.Table:
     st.sampled_from([{}, {"t": FILTERED}, {"t": FILTERED, "u": FILTERED}]),
     st.sampled_from([{}, {"t": SHORT}, {"t": SHORT, "u": MASKED}]),
     st.booleans(),
-    st.booleans(),
 )
 def test_columns_and_core_agree_on_who_is_sent_what(
     found: list[RowEntry],
@@ -147,7 +146,6 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     filters: dict[str, RowPredicate],
     columns: dict[str, ColumnFilter],
     deletes: bool,  # noqa: FBT001 - Hypothesis gives it by its place
-    is_page: bool,  # noqa: FBT001 - likewise
 ) -> None:
     """A row that only one of them sends is lost, or sent back to a replica that has it.
 
@@ -161,7 +159,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
         *("a", consumer, frozenset(tables)), rows=filters, columns=columns, sends_deletes=deletes
     )
 
-    outgoing = Outgoing(log, TABLES, is_page=is_page)
+    outgoing = Outgoing(log, TABLES)
     marked = Recipients(log).of(subscription, ruv, floors)
     backwards = np.arange(len(found))[::-1]
     sent = sent_rows(log.take(backwards), subscription, send_range(0, epochs, 0, ruv), floors)
@@ -175,10 +173,7 @@ def test_columns_and_core_agree_on_who_is_sent_what(
     assert [id(found[backwards[place]]) for place in sent] == [id(one) for one in expected]
     items = shown(outgoing, subscription).items.to_pylist()
     texts = [
-        [
-            item_text(item).encode()
-            for item in items_of(one, filters, columns, TABLES, is_page=is_page)
-        ]
+        [item_text(item).encode() for item in items_of(one, filters, columns, TABLES)]
         for one in found
     ]
     assert [[item] for item in items] == texts
