@@ -7,7 +7,7 @@ from typing import Any
 
 from streaming.config.config import Config
 from streaming.config.delayed import delay_warnings
-from streaming.config.named_tables import MARK, chosen
+from streaming.config.named_tables import MARK, by_table, chosen
 from streaming.config.table_history import KnownTable, known_tables, table_faults, table_warnings
 from streaming.core.model.table import DEFAULT_DATASET
 
@@ -26,7 +26,8 @@ class ConfigHistory:
     """All that the stored configurations named, each as the last of them has it.
 
     `replicas`: by name. `agreements`: name -> consumer. `hub_rids`: the hub's own. `datasets`:
-    consumer -> the data set that it was sent last. `tables`: by name.
+    consumer -> the data set that it was sent last. `tables`: by name. `masked`: consumer -> the
+    tables that any of them sent it masked.
     """
 
     replicas: Mapping[str, KnownReplica] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class ConfigHistory:
     tables: Mapping[str, KnownTable] = field(default_factory=dict)
     hub_rids: frozenset[int] = frozenset()
     datasets: Mapping[str, str] = field(default_factory=dict)
+    masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> dict[int, str]:
@@ -77,6 +79,7 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
     """
     replicas, agreements = dict[str, KnownReplica](), dict[str, str]()
     datasets, hub_rids = dict[str, str](), set[int]()
+    masked = dict[str, frozenset[str]]()
     stored = [json.loads(text) for text in documents]
     for found in stored:
         hub = found["hub"]
@@ -86,7 +89,18 @@ def config_history(documents: Iterable[str]) -> ConfigHistory:
             replicas[one["name"]] = KnownReplica(one["name"], one["rid"], topic)
         agreements |= {one["name"]: one["consumer"] for one in found["agreements"]}
         datasets |= _datasets(found)
-    return ConfigHistory(replicas, agreements, known_tables(stored), frozenset(hub_rids), datasets)
+        for one in found["agreements"]:
+            masked[one["consumer"]] = masked.get(one["consumer"], frozenset()) | _masked(one, found)
+    tables, rids = known_tables(stored), frozenset(hub_rids)
+    return ConfigHistory(replicas, agreements, tables, rids, datasets, masked)
+
+
+def _masked(agreement: Mapping[str, Any], found: Mapping[str, Any]) -> frozenset[str]:
+    """The tables that this agreement of a stored configuration sends masked."""
+    tables = [one["name"] for one in found["tables"]]
+    sent = chosen(agreement.get("tables", [MARK]), tables)
+    masks = by_table(agreement.get("masks", {}), sent)
+    return frozenset(name for name, columns in masks.items() if columns)
 
 
 def _datasets(found: Mapping[str, Any]) -> dict[str, str]:

@@ -118,7 +118,7 @@ def _writes(config: Config) -> dict[int, frozenset[str]]:
 
 
 def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory) -> BatchSettings:
-    """Add what is not configured any more: names and topics of replicas, columns of tables."""
+    """Add what is not configured any more: replicas, columns of tables, masks."""
     names, topology = {**history.names, **settings.names}, settings.topology
     known = {
         name: ColumnFilter(frozenset(table.columns))
@@ -130,4 +130,6 @@ def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory
     }
     topology = replace(topology, subscriptions=subscriptions) if known else topology
     retired = history.retired_topics(config)
-    return replace(settings, topology=topology, names=names, retired_topics=retired)
+    rids = {one.name: one.rid for one in history.replicas.values()}
+    masked = {rids[name]: tables for name, tables in history.masked.items() if tables}
+    return replace(settings, topology=topology, names=names, retired_topics=retired, masked=masked)

@@ -1,6 +1,6 @@
 """Carry out an operator's commands."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from checkpoints import pending
@@ -21,7 +21,13 @@ from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
 from streaming.operator import prefer, release, resolve, undo
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
+from streaming.operator.release import (
+    NONE_MASKED,
+    Originals,
+    ReleasedRecords,
+    Revalidate,
+    left_different,
+)
 from streaming.operator.resolve import Resolved
 from streaming.operator.undo import UndoneRows, undone_rows
 
@@ -49,6 +55,7 @@ def carry_out(
     hub_rid: int,
     topics: Mapping[str, int],
     undone: UndoneRows = undone_rows,
+    masked: Mapping[int, Collection[str]] = NONE_MASKED,
 ) -> CommandEffects:
     """Carry out the commands of a plan, and what is due, before any record of its batch.
 
@@ -63,7 +70,7 @@ def carry_out(
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
-    `undone`: what an undo writes back.
+    `undone`: what an undo writes back. `masked`: rid -> the tables that it was ever sent masked.
     """
     quarantined, conflicts = list[Command](), list[Command]()
     preferred, undos = list[Command](), list[Command]()
@@ -121,7 +128,8 @@ def carry_out(
     for (rid, row), reason in left.items():
         orders.refresh_dropped(intake, rid, row, reason, behind)
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
-    released = release.act(store, quarantined, writer, revalidate, originals, plan.batch)
+    looks = revalidate, originals
+    released = release.act(store, quarantined, writer, *looks, plan.batch, masked=masked)
     resolved = resolve.act(store, conflicts, writer, plan.batch)
     intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
     tables, state = intake.topology.tables, intake.state

@@ -1,6 +1,6 @@
 """Release and drop quarantined records; a released one becomes a change of the hub."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.images import row_named
 from streaming.core.records.kept_bytes import KeptBytes, is_whole_of
 from streaming.core.records.quarantine_budget import NOTHING_KEPT, KeptSum
-from streaming.core.records.record import RecordKind
+from streaming.core.records.record import Reason, RecordKind
 from streaming.core.state.topology import Topology
 from streaming.operator.hub_changes import HubChangeWriter
 
@@ -27,6 +27,8 @@ Revalidate = Callable[[pa.Table], pa.Table]
 
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], KeptBytes]]
 """Reads records from their topics, by (rid, offset), as quarantine keeps them."""
+
+NONE_MASKED: Mapping[int, Collection[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,15 @@ def act(
     revalidate: Revalidate,
     originals: Originals,
     batch: int,
+    *,
+    masked: Mapping[int, Collection[str]] = NONE_MASKED,
 ) -> ReleasedRecords:
     """Carry out commands that are `release` or `drop`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
     looked at; those of a replica in its order, so that of a row the newest stands. One that is
-    still invalid stays, with the new reason; so does one whose whole bytes nobody has any more.
+    still invalid stays, with the new reason; so does one whose whole bytes nobody has any more, and
+    one that may hold masks. `masked`: rid -> the tables that it was ever sent masked.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
@@ -68,7 +73,8 @@ def act(
     dropped = [_action(row, "dropped", batch) for i, row in kept.items() if _is_drop(by_id[i])]
     chosen = [row for i, row in kept.items() if not _is_drop(by_id[i])]
     whole = _whole(chosen, originals)
-    facts = _facts([row for row in whole if row["value"] is not None], revalidate)
+    found = _facts([row for row in whole if row["value"] is not None], revalidate)
+    facts = {i: _fact_of_masked(fact, kept[i], masked) for i, fact in found.items()}
     gone = [_refused(row, None, _gone(row), batch) for row in chosen if row["id"] not in facts]
     revalidated = [
         _action(kept[i], "released", batch)
@@ -150,6 +156,24 @@ def _kept(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[st
     gone = {row["id"] for row in rows if row["action"] != "kept"}
     latest = {row["id"]: row for row in rows if row["action"] == "kept"}
     yield from (row for i, row in latest.items() if i not in gone)
+
+
+def _fact_of_masked(
+    fact: dict[str, Any], row: Mapping[str, Any], masked: Mapping[int, Collection[str]]
+) -> dict[str, Any]:
+    """The fact of a record, with a fault if its replica may have written it on masked rows.
+
+    It had no right to the table then, and may have it now: the masks that it read in place of
+    values would become everybody's.
+    """
+    is_masked = row["reason"] == Reason.RIGHTS and row["table"] in masked.get(row["rid"], ())
+    if not is_masked or fact["reason"] == Reason.RIGHTS:
+        return fact
+    detail = (
+        f"replica {row['rid']} was sent table {row['table']} masked, and what it wrote then has the"
+        " masks in place of values: drop the record, and have the replica write the row again"
+    )
+    return {**fact, "reason": Reason.RIGHTS.value, "detail": detail}
 
 
 def _whole(rows: Sequence[Mapping[str, Any]], originals: Originals) -> Iterator[Mapping[str, Any]]:

@@ -81,6 +81,7 @@ def _take(
         hub_rid=settings.hub_rid,
         topics=settings.all_topics,
         undone=hub.outlets.undone,
+        masked=settings.masked,
     )
     read_pending = partial(pending.on_disk, store, state.open, batch=state.batch)
     found = intake_stage.take(intake, facts, read_pending)

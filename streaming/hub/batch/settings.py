@@ -33,7 +33,7 @@ class BatchSettings:
     `is_carried_by_executors`: whether the records of a plan are. `publishes`: what a batch
     decides is sent; not so in a replay. `writes`: rid -> the tables that it may write, of those
     that may not write all. `quarantine`: how much of a replica's records it keeps. `retention`: for
-    how long history is kept.
+    how long history is kept. `masked`: rid -> the tables that it was ever sent masked.
     """
 
     topology: Topology
@@ -55,6 +55,7 @@ class BatchSettings:
     writes: Mapping[int, frozenset[str]] = field(default_factory=dict)
     quarantine: QuarantineLimits = DEFAULT_LIMITS
     retention: RetentionTimes = KEPT_A_WEEK
+    masked: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def all_topics(self) -> dict[str, int]:

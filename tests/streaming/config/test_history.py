@@ -138,3 +138,20 @@ def test_a_table_of_another_data_set_takes_no_consumer_along() -> None:
 
     with pytest.raises(ConfigError, match="a was sent data set one and would be sent two"):
         check(history_faults(of_datasets("two", "two", a=["t"]), history))
+
+
+def masking(masks: dict[str, dict[str, str]]) -> Config:
+    """A table with a column beside its key, and an agreement that sends it so."""
+    found = config(("a", 1), ("b", 2)).model_dump()
+    found["tables"][0]["columns"] = {"k": "text", "v": "text"}
+    found["agreements"][0]["masks"] = masks
+    return Config.model_validate(found)
+
+
+def test_what_was_ever_sent_masked_is_known() -> None:
+    """What its consumer wrote meanwhile has the masks in it, also when they are gone."""
+    versions = [masking({}), masking({"*": {"v": "constant:***"}}), masking({})]
+
+    history = config_history(one.document() for one in versions)
+
+    assert history.masked == {"a": {"t"}, "b": frozenset()}
