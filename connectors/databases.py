@@ -57,8 +57,12 @@ class DatabaseKind(Protocol):
         record_bytes: int,
         load: str | None,
         looks_at_references: bool,
+        replica: str | None = None,
     ) -> DatabaseCheck:
-        """What an agent would find; nothing is changed."""
+        """What an agent would find; nothing is changed.
+
+        `replica`: whose database it has to be, if it is one's.
+        """
 
     def schema_of(self, place: str, replica: str, tables: Sequence[Table]) -> DatabaseSchema:
         """The schema as a document."""
@@ -77,7 +81,10 @@ class DatabaseKind(Protocol):
         """Do the steps that are not done; which these were."""
 
     def detach_plan(self, place: str, replica: str) -> InstallPlan:
-        """What removes every trace of its agent; of a database that cannot be reached too."""
+        """What removes every trace of its agent; of a database that cannot be reached too.
+
+        StateError: it is another replica's.
+        """
 
     def uninstall(
         self, place: str, *, replica: str | None, discards_unpublished: bool, load: str | None

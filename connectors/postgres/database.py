@@ -73,6 +73,7 @@ def check(
     record_bytes: int,
     load: str | None,
     looks_at_references: bool,
+    replica: str | None = None,
 ) -> DatabaseCheck:
     """What an agent would find in the database."""
     from connectors.postgres.check.report import checked
@@ -88,6 +89,7 @@ def check(
             rows_are_shared=rows_are_shared,
             record_bytes=record_bytes,
             looks_at_references=looks_at_references,
+            replica=replica,
         )
 
 

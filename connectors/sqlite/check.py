@@ -16,6 +16,7 @@ from connectors.sqlite import sql
 from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import reading
 from connectors.sqlite.file import names_complaint
+from connectors.sqlite.install.owner import owner_fault
 from connectors.sqlite.journal import uncarried
 from connectors.sqlite.journal.capture import row_images
 from connectors.sqlite.load import Prepare, nothing
@@ -41,11 +42,13 @@ def check_database(
     record_bytes: int = RECORD_BYTES,
     prepare: Prepare = nothing,
     looks_at_references: bool = False,
+    replica: str | None = None,
 ) -> DatabaseCheck:
     """Check a database; StateError if there is none.
 
     `looks_at_references`: also for rows that refer to no row, which reads all of them. `prepare`
-    registers on the connection what the application's connections have.
+    registers on the connection what the application's connections have. `replica`: whose database
+    it has to be, if it is one's.
     """
     with reading(database, prepare) as connection:
         found = inspect(connection, tables, rows_are_shared=rows_are_shared)
@@ -57,7 +60,7 @@ def check_database(
         ]
         configured = {table.name.lower() for table in tables}
         others = [name for name in user_tables(connection) if name.lower() not in configured]
-        names = names_complaint(database)
+        faults = [names_complaint(database), owner_fault(connection, replica)]
         broken = broken_references(connection, tables) if looks_at_references else ()
         return DatabaseCheck(
             tuple(_table(connection, table) for table in known),
@@ -67,7 +70,7 @@ def check_database(
             tuple(others),
             (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
             tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
-            (*found.complaints, *([names] if names else [])),
+            (*found.complaints, *filter(None, faults)),
             tuple(found.to_snapshot),
             tuple(_uncarried(connection)),
             saved.count(connection) if saved.is_there(connection) else 0,

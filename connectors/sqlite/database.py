@@ -17,7 +17,9 @@ from connectors.sqlite.apply.saved_rows import forget as forget_saved
 from connectors.sqlite.apply.saved_rows import listed as saved_rows
 from connectors.sqlite.check import check_database
 from connectors.sqlite.compared import compared
+from connectors.sqlite.connections import reading
 from connectors.sqlite.install import uninstall as removal
+from connectors.sqlite.install.owner import check_owner
 from connectors.sqlite.install.system import PREFIX, SQLITE_PREFIX
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.position import position_of
@@ -95,6 +97,7 @@ def check(
     record_bytes: int,
     load: str | None,
     looks_at_references: bool,
+    replica: str | None = None,
 ) -> DatabaseCheck:
     """What an agent would find in the file."""
     return check_database(
@@ -104,6 +107,7 @@ def check(
         record_bytes=record_bytes,
         prepare=prepare_of(load),
         looks_at_references=looks_at_references,
+        replica=replica,
     )
 
 
@@ -135,8 +139,9 @@ def attach(
 
 
 def detach_plan(place: str, replica: str) -> InstallPlan:
-    """One step, of which SQL is not all."""
-    del place, replica
+    """One step, of which SQL is not all; StateError if the file is another replica's."""
+    with reading(place) as connection:
+        check_owner(connection, replica)
     return InstallPlan((InstallStep("triggers, tables and lock file of the agent", is_code=True),))
 
 
@@ -144,10 +149,11 @@ def uninstall(
     place: str, *, replica: str | None, discards_unpublished: bool, load: str | None
 ) -> list[str]:
     """Remove every trace of the agent from the file."""
-    del replica
-    prepare = prepare_of(load)
     return removal.uninstall(
-        Path(place), discards_unpublished=discards_unpublished, prepare=prepare
+        Path(place),
+        replica=replica,
+        discards_unpublished=discards_unpublished,
+        prepare=prepare_of(load),
     )
 
 

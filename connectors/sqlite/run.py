@@ -9,6 +9,7 @@ from connectors.agent.found import IsKnown, KnownOwn
 from connectors.agent.new_start import new_start
 from connectors.agent.settings import AgentSettings
 from connectors.sqlite.file import exclusive
+from connectors.sqlite.install.owner import write_owner
 from connectors.sqlite.journal.entries import JournalBound
 from connectors.sqlite.load import prepare_of
 from connectors.sqlite.store import SqliteStore
@@ -35,6 +36,7 @@ def open_store(settings: AgentSettings) -> Iterator[SqliteStore]:
             )
         ) as store,
     ):
+        write_owner(store.connection, settings.replica)
         yield store
 
 

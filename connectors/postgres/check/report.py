@@ -65,8 +65,9 @@ def checked(
     rows_are_shared: bool,
     record_bytes: int,
     looks_at_references: bool,
+    replica: str | None = None,
 ) -> DatabaseCheck:
-    """What an agent would find."""
+    """What an agent would find; `replica`: whose database it has to be, if it is one's."""
     found = [*_found(session, tables)]
     constraints = tuple(one for each in found for one in _constraints(each))
     configured = {table.name for table in tables}
@@ -85,7 +86,7 @@ def checked(
             *constraint_warnings(constraints),
         ),
         tuple(row_faults(session, readable, record_bytes)),
-        (),
+        tuple(_owner_faults(session, replica)) if has_own else (),
         () if rows_are_shared or not has_own else tuple(_to_snapshot(session, found)),
         tuple(uncarried_rows(session)) if has_own else (),
         saved_count(session) if has_own else 0,
@@ -100,6 +101,15 @@ def checked(
             *(attached_points(session, whole) if has_own else ()),
         ),
     )
+
+
+def _owner_faults(session: Session, replica: str | None) -> Iterator[str]:
+    found = read_attachment(session)
+    if found is not None and replica not in (None, found.replica):
+        yield (
+            f"the database is that of replica {found.replica}, not of {replica}: check the address"
+            " and the name of the replica"
+        )
 
 
 def points_before(session: Session, dsn: str, tables: Sequence[Table]) -> Iterator[CheckedPoint]:

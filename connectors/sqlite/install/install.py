@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from connectors.sqlite import sql
 from connectors.sqlite.format_number import FORMAT
 from connectors.sqlite.install import local_writes
-from connectors.sqlite.install.system import CAPTURE, INDEXES, LATER_TABLES, PREFIX, TABLES
+from connectors.sqlite.install.system import (
+    CAPTURE,
+    INDEXES,
+    LATER_TABLES,
+    PREFIX,
+    TABLES,
+    column_names,
+)
 from connectors.sqlite.journal import new_columns, snapshot, uncaptured
 from connectors.sqlite.journal.capture import triggers
 from connectors.sqlite.schema.compiled import compile_faults, is_limit
@@ -107,10 +114,11 @@ def _add_tables(connection: sqlite3.Connection) -> None:
 
 def _add_columns(connection: sqlite3.Connection) -> None:
     """Add what the tables of an older agent lack."""
-    there = {row[1] for row in connection.execute("PRAGMA table_info(_slackwater_position)")}
-    if "agreement" not in there:
+    if "agreement" not in column_names(connection, "_slackwater_position"):
         column = "agreement TEXT NOT NULL DEFAULT ''"
         connection.execute(f"ALTER TABLE _slackwater_position ADD COLUMN {column}")
+    if "replica" not in column_names(connection, "_slackwater_origin"):
+        connection.execute("ALTER TABLE _slackwater_origin ADD COLUMN replica TEXT")
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

@@ -45,6 +45,7 @@ TABLES = {
   prim_csn TEXT,  -- of the open group
   record_bytes INTEGER NOT NULL DEFAULT 1000000,
   journal_mode TEXT,  -- the database's before it was a replica
+  replica TEXT,  -- its name
   statement INTEGER NOT NULL DEFAULT 0,  -- from here on: see capture.py
   statement_ms INTEGER NOT NULL DEFAULT 0,
   open_writes INTEGER NOT NULL DEFAULT 0
@@ -250,6 +251,11 @@ a client would need the functions and collations of all tables to write to one.
 Of a row too large for a record only the size is kept, which the hub quarantines; of a before-image
 that does not fit beside it nothing is told.
 """
+
+
+def column_names(connection: sqlite3.Connection, table: str) -> set[str]:
+    """The columns that one of the agent's tables has, which an older agent may have made."""
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def lost_tables(connection: sqlite3.Connection) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from connectors.sqlite.apply import saved
 from connectors.sqlite.connections import connect
 from connectors.sqlite.file import exclusive, lock_file
 from connectors.sqlite.install.install import drop, objects
-from connectors.sqlite.install.system import PREFIX
+from connectors.sqlite.install.owner import check_owner
+from connectors.sqlite.install.system import PREFIX, column_names
 from connectors.sqlite.load import Prepare, nothing
 from connectors.sqlite.transaction import atomic
 from streaming.core.model.errors import StateError
@@ -16,16 +17,22 @@ from streaming.core.text.wording import as_count
 
 
 def uninstall(
-    database: Path, *, discards_unpublished: bool = False, prepare: Prepare = nothing
+    database: Path,
+    *,
+    replica: str | None = None,
+    discards_unpublished: bool = False,
+    prepare: Prepare = nothing,
 ) -> list[str]:
     """Make the database an ordinary one again; the names of what was removed.
 
-    StateError: there is no file, an agent runs, a trigger of the user's needs what would go, rows
-    are saved in it, or changes are not published yet, which no other replica would ever get.
+    `replica`: whose it has to be; None: whoever's it is. StateError: there is no file, it is
+    another replica's, an agent runs, a trigger of the user's needs what would go, rows are saved in
+    it, or changes are not published yet, which no other replica would ever get.
     """
     with exclusive(database):
         try:
             with closing(connect(database, prepare=prepare)) as connection:
+                check_owner(connection, replica)
                 removed = _uninstall(connection, discards_unpublished=discards_unpublished)
         except sqlite3.Error as error:
             raise StateError(f"{database}: {error}; nothing was removed") from error
@@ -87,8 +94,9 @@ def _check_published(connection: sqlite3.Connection) -> None:
 
 def _journal_mode(connection: sqlite3.Connection) -> str | None:
     """The journal mode from before; None: it is not known."""
-    columns = connection.execute("PRAGMA table_info(_slackwater_origin)").fetchall()
-    if "journal_mode" not in [row[1] for row in columns]:  # there is no agent, or an early one's
+    if "journal_mode" not in column_names(
+        connection, "_slackwater_origin"
+    ):  # there is no agent, or an early one's
         return None
     (mode,) = connection.execute("SELECT journal_mode FROM _slackwater_origin").fetchone()
     return mode if isinstance(mode, str) and mode.isalpha() else None

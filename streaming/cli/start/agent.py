@@ -233,6 +233,7 @@ def check(
         record_bytes=configured.limits.record_bytes,
         load=load_,
         looks_at_references=rows_,
+        replica=replica or None,
     )
     schema = kind.schema_of(place, name, tables)
     if document is not None:

@@ -117,6 +117,29 @@ def test_rows_that_no_replica_can_take_are_listed(place: str) -> None:
     assert found.to_snapshot == ("account",)
 
 
+def test_another_replicas_database_is_refused(place: str) -> None:
+    """An address that was typed wrong is no database that an agent of this name could open."""
+    KIND.attach(place, B, [ACCOUNT], rows_are_shared=False)
+
+    found = {
+        name: KIND.check(
+            place,
+            [ACCOUNT],
+            rows_are_shared=False,
+            record_bytes=10_000,
+            load=None,
+            looks_at_references=False,
+            replica=name,
+        ).complaints
+        for name in ("a", "b", None)
+    }
+
+    refused = (
+        "the database is that of replica b, not of a: check the address and the name of the replica"
+    )
+    assert found == {"a": (refused,), "b": (), None: ()}
+
+
 def test_a_configuration_is_written_for_its_tables(place: str) -> None:
     """What cannot be replicated is a comment with the reason."""
     text = KIND.generated_tables(place, None)

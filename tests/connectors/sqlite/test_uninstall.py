@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from connectors.sqlite.file import exclusive
+from connectors.sqlite.install.owner import check_owner, write_owner
 from connectors.sqlite.install.uninstall import uninstall
 from connectors.sqlite.schema.user_triggers import GUARD
 from connectors.sqlite.store import SqliteStore
@@ -97,3 +98,18 @@ def test_a_wrong_path_makes_no_file(tmp_path: Path) -> None:
         uninstall(tmp_path / "nope.db")
 
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_an_agent_of_before_gets_the_name(database: Path) -> None:
+    """Until then nobody can say whose it is, and it is removed as ever."""
+    replicate(database)
+    query(database, "ALTER TABLE _slackwater_origin DROP COLUMN replica")
+    with closing(sqlite3.connect(database)) as client:
+        check_owner(client, "other")
+
+    with exclusive(database), closing(SqliteStore.open(database, RID, [ITEMS, PAIRS])) as store:
+        write_owner(store.connection, "berlin")
+
+    with pytest.raises(StateError, match="is that of replica berlin, not of other"):
+        uninstall(database, replica="other")
+    assert uninstall(database, replica="berlin")

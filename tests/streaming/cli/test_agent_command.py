@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from connectors.agent.settings import parse
+from connectors.agent.settings import AgentSettings, DatabaseAddress, parse
 from connectors.sqlite.install.install import install
+from connectors.sqlite.run import open_store
 from streaming.core.model.table import ColumnType, Table
 from tests.streaming.cli.conftest import Slackwater
 
@@ -78,6 +79,30 @@ def test_the_agent_is_removed_by_a_command(slackwater: Slackwater, tmp_path: Pat
     assert (first.code, second.code) == (0, 0)
     assert "objects removed" in first.out
     assert "holds nothing of an agent" in second.out
+
+
+def test_another_replicas_file_stays_as_it_is(slackwater: Slackwater, tmp_path: Path) -> None:
+    """A path that was typed wrong must not end the replica whose file it is."""
+    database = tmp_path / "b.db"
+    with closing(sqlite3.connect(database)) as client:
+        client.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+    tables = (Table("t", ("id",), {"id": ColumnType.INT64}),)
+    address = DatabaseAddress("sqlite", str(database))
+    with open_store(AgentSettings(address, "b", 2, "nowhere:1", "changes.b", None, tables)):
+        pass
+    before = database.read_bytes()
+
+    plan = slackwater("detach", str(database), "--replica", "a", "--dry-run")
+    wrong = slackwater("detach", str(database), "--replica", "a", "--yes")
+    checked = slackwater("agent", "check", "--database", str(database), "--replica", "a")
+
+    is_of = "the database is that of replica b, not of a: check the path and the name"
+    assert (plan.code, wrong.code, checked.code) == (1, 1, 1)
+    assert all(is_of in text for text in (plan.err, wrong.err, checked.out))
+    assert database.read_bytes() == before
+    good = slackwater("agent", "check", "--database", str(database), "--replica", "b")
+    assert good.code == 0
+    assert "objects removed" in slackwater("detach", str(database), "--replica", "b", "--yes").out
 
 
 def test_an_agent_without_its_options_is_a_wrong_usage(slackwater: Slackwater) -> None:
