@@ -14,7 +14,7 @@ from connectors.agent.applying import UnknownTableError, writer_of
 from connectors.agent.each_item import DatabaseRefusal
 from connectors.agent.lacking import LackingColumnError
 from connectors.postgres.apply.fast import run_of
-from connectors.postgres.apply.rows import RowTexts, RowWriter
+from connectors.postgres.apply.rows import RowTexts, RowWriter, written_over
 from connectors.postgres.errors import error_text, refusal_code
 from connectors.postgres.sql import Session
 from streaming.core.model.errors import WireError
@@ -66,9 +66,11 @@ class PostgresItemRows:
 
     def keys_in_way(self, place: int, refused: Refused) -> set[str]:
         """The keys of the rows that hold a unique value that its row wants; empty: not known."""
-        writer = writer_of(self.writers, self.items[place])
+        item = self.items[place]
+        writer = writer_of(self.writers, item)
         del refused
-        return writer.keys_in_way(self.session, self._row(place), self.indexes.get(place, ""))
+        index = self.indexes.get(place, "")
+        return writer.keys_in_way(self.session, self._row(place), index, writer.unset(item))
 
     @contextmanager
     def moving(self, tables: set[str]) -> Iterator[None]:
@@ -93,4 +95,5 @@ class PostgresItemRows:
     def _row(self, place: int) -> RowTexts:
         """The row as it will stand."""
         item = self.items[place]
-        return {**(self.taken.get(place) or {}), **writer_of(self.writers, item).values(item)}
+        writer = writer_of(self.writers, item)
+        return written_over(self.taken.get(place) or {}, writer.values(item), writer.unset(item))

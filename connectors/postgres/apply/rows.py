@@ -1,11 +1,12 @@
 """Writes rows of one table as the hub has them, many with one statement.
 
 Rows are given to the server as one JSON text whose values are all text, and cast to the types of
-their columns. An image may lack columns, which keep what they have.
+their columns. An image may lack columns, which keep what they have; those that an item names as
+unset get their default.
 """
 # ruff: noqa: S608 every name is quoted
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import orjson
 
 from connectors import wire
 from connectors.agent.lacking import LackingColumns, present_part
-from connectors.postgres.schema.catalog import ServerTable, read_table
+from connectors.postgres.schema.catalog import ServerTable, default_of, read_table
 from connectors.postgres.sql import Session, literal, name, texts
 from connectors.postgres.values.image import image
 from streaming.core.model.errors import WireError
@@ -54,6 +55,16 @@ class RowWriter:
     def values(self, item: Item) -> dict[str, str | None]:
         """The texts of an item's key and image; WireError: the table cannot have them."""
         return self._texts(item.after or "{}") | self.key(item.key)
+
+    def unset(self, item: Item) -> frozenset[str]:
+        """The columns of an item's row that get their default; what the table lacks is none."""
+        return frozenset(item.unset).intersection(
+            name
+            for name in self.table.columns
+            if name not in self.table.key
+            and not self.server.columns[name].is_always_identity
+            and not self.server.columns[name].is_generated
+        )
 
     def key(self, key: str) -> dict[str, str | None]:
         """The texts of a key; WireError: it is none of this table."""
@@ -115,24 +126,32 @@ class RowWriter:
         found = texts(session, f"{query} ORDER BY {keys} LIMIT {rows_max}", given)
         return [dict(zip(columns, row, strict=True)) for row in found]
 
-    def upsert(self, session: Session, rows: Sequence[RowTexts], *, is_careful: bool) -> None:
-        """Write rows of the same columns, each key once.
+    def upsert(
+        self,
+        session: Session,
+        rows: Sequence[RowTexts],
+        unset: Collection[str] = (),
+        *,
+        is_careful: bool,
+    ) -> None:
+        """Write rows of the same columns, each key once; those in `unset` get their default.
 
         `is_careful`: a row that is there is updated, whatever an insert of it would lack.
         """
         if self.is_rewritten:
             for row in rows:
                 key = {column: row[column] for column in self.table.key}
-                self.insert(session, {**(self.take_out(session, key) or {}), **row})
+                taken = self.take_out(session, key) or {}
+                self.insert(session, written_over(taken, row, unset))
             return
         columns = tuple(rows[0])
         self._check_spelled(session, columns, rows)
-        is_whole = self._required <= {*columns}
+        is_whole = self._required <= {*columns, *unset}
         with self._checked(session):
             if is_whole and not is_careful:
-                self._insert_or_update(session, columns, rows)
+                self._insert_or_update(session, columns, rows, unset)
             else:
-                self._update(session, columns, rows)
+                self._update(session, columns, rows, unset)
                 self._insert_absent(session, columns, rows)
 
     def delete(self, session: Session, keys: Sequence[RowTexts]) -> None:
@@ -204,10 +223,12 @@ class RowWriter:
         with self._checked(session):
             self._execute(session, f"{self._insert(columns)} {self._selected(columns)}", [row])
 
-    def keys_in_way(self, session: Session, row: RowTexts, index: str) -> set[str]:
+    def keys_in_way(
+        self, session: Session, row: RowTexts, index: str, unset: Collection[str] = ()
+    ) -> set[str]:
         """The keys on the wire of the rows that hold what this one wants in a unique index.
 
-        Empty: they are not known.
+        `unset`: the columns in which it wants their default. Empty: they are not known.
         """
         unique = next((one for one in self.server.uniques if one.name == index), None)
         if unique is None:
@@ -216,7 +237,9 @@ class RowWriter:
         if unique.condition is not None:
             same.append(_of("t", unique.condition))
         columns = self.columns
-        cast = ", ".join(f"{self._cast(one)} AS {name(one)}" for one in columns)
+        wanted = {one: self._cast(one) for one in columns}
+        wanted |= {one: self._default(session, one) for one in unset}
+        cast = ", ".join(f"{value} AS {name(one)}" for one, value in wanted.items())
         source = self._source(columns)
         keys = ", ".join(f"t.{name(column)}" for column in self.table.key)
         is_own = " AND ".join(f"t.{name(one)} = x.{name(one)}" for one in self.table.key)
@@ -261,19 +284,29 @@ class RowWriter:
         session.execute("SET LOCAL session_replication_role = replica")
 
     def _insert_or_update(
-        self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]
+        self,
+        session: Session,
+        columns: Sequence[str],
+        rows: Sequence[RowTexts],
+        unset: Collection[str],
     ) -> None:
         key = ", ".join(map(name, self.table.key))
-        rest = [column for column in columns if column not in self.table.key]
-        sets = ", ".join(f"{name(column)} = EXCLUDED.{name(column)}" for column in rest)
-        does = f"UPDATE SET {sets}" if rest else "NOTHING"
+        new = {one: f"EXCLUDED.{name(one)}" for one in columns if one not in self.table.key}
+        sets = _sets(new, unset)
+        does = f"UPDATE SET {sets}" if sets else "NOTHING"
         insert = f"{self._insert(columns)} {self._selected(columns)} ON CONFLICT ({key}) DO {does}"
         self._execute(session, insert, rows)
 
-    def _update(self, session: Session, columns: Sequence[str], rows: Sequence[RowTexts]) -> None:
-        rest = [column for column in columns if column not in self.table.key]
-        if rest:
-            sets = ", ".join(f"{name(column)} = {self._cast(column)}" for column in rest)
+    def _update(
+        self,
+        session: Session,
+        columns: Sequence[str],
+        rows: Sequence[RowTexts],
+        unset: Collection[str],
+    ) -> None:
+        new = {one: self._cast(one) for one in columns if one not in self.table.key}
+        sets = _sets(new, unset)
+        if sets:
             update = f"UPDATE {self.server.sql} t SET {sets} FROM {self._source(columns)}"
             where = self._same_key
             self._execute(session, f"{update} WHERE {where}", rows)
@@ -303,9 +336,19 @@ class RowWriter:
         cast = self.server.columns[column].cast.replace("%", "%%")
         return f"CAST(x.{name(column)} AS {cast})"
 
+    def _default(self, session: Session, column: str) -> str:
+        default = (default_of(session, self.server, column) or "NULL").replace("%", "%%")
+        return f"CAST(({default}) AS {self.server.columns[column].cast.replace('%', '%%')})"
+
     @property
     def _same_key(self) -> str:
         return " AND ".join(f"t.{name(one)} = {self._cast(one)}" for one in self.table.key)
+
+
+def written_over(taken: RowTexts, row: RowTexts, unset: Collection[str]) -> dict[str, str | None]:
+    """A row that was taken out as it is inserted again; an unset column is absent."""
+    kept = {column: text for column, text in taken.items() if column not in unset}
+    return {**kept, **row}
 
 
 def writers(session: Session, tables: Iterable[Table]) -> dict[str, RowWriter]:
@@ -317,6 +360,12 @@ def _writer(whole: Table, server: ServerTable) -> RowWriter:
     table = present_part(whole, server.columns)
     missing = whole.columns.keys() - table.columns.keys()
     return RowWriter(table, server, LackingColumns(table, frozenset(missing)))
+
+
+def _sets(new: Mapping[str, str], unset: Iterable[str]) -> str:
+    """What an UPDATE sets; `new`: column -> its value in SQL."""
+    values = {**dict.fromkeys(sorted(unset), "DEFAULT"), **new}
+    return ", ".join(f"{name(column)} = {value}" for column, value in values.items())
 
 
 def _json(rows: Iterable[RowTexts]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from connectors.postgres.apply.rows import RowWriter
 from connectors.postgres.log.captured_tables import TableForm, is_rewritten
+from connectors.postgres.schema.catalog import default_of
 from connectors.postgres.sql import Session, name
 
 
@@ -15,11 +16,6 @@ def is_known(session: Session, writer: RowWriter, before: TableForm | None, now:
     """Return whether a table only got columns, and all of its rows have their defaults there."""
     columns = _added(before, now)
     return columns is not None and not _has_own_values(session, writer, columns)
-
-
-_DEFAULT = """SELECT (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
-    WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum)
-  FROM pg_attribute a WHERE a.attrelid = %s AND a.attname = %s"""
 
 
 def _added(before: TableForm | None, now: TableForm) -> list[str] | None:
@@ -41,7 +37,7 @@ def _has_own_values(session: Session, writer: RowWriter, columns: Iterable[str])
     Nobody else has it. A default that is no constant may have given each row another one.
     """
     for column in columns:
-        (default,) = session.execute(_DEFAULT, (writer.server.oid, column)).fetchone() or (None,)
+        default = default_of(session, writer.server, column)
         if default is not None and "(" in default:
             return True
         other = f"{name(column)} IS DISTINCT FROM {default or 'NULL'}"

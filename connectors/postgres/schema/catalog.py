@@ -31,6 +31,10 @@ _TYPE = """SELECT t.typname, t.typtype, t.typcategory, t.typelem, t.typbasetype,
   (SELECT r.rngtypid FROM pg_range r WHERE r.rngmultitypid = t.oid)
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s"""
 
+_DEFAULT = """SELECT pg_get_expr(d.adbin, d.adrelid)
+FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+WHERE d.adrelid = %s AND a.attname = %s"""
+
 _UNIQUES = """SELECT x.relname, i.indisprimary, NOT i.indimmediate,
   ARRAY(SELECT pg_get_indexdef(i.indexrelid, place, true)
     FROM generate_series(1, i.indnkeyatts) place ORDER BY place),
@@ -105,6 +109,12 @@ def primary_key(connection: Session, oid: int) -> tuple[str, ...]:
     """The columns of a table's primary key; empty: there is none."""
     row = connection.execute(_PRIMARY_KEY, (oid,)).fetchone()
     return () if row is None else tuple(row[0])
+
+
+def default_of(connection: Session, table: ServerTable, column: str) -> str | None:
+    """The expression in SQL of a column's default; None: it has none."""
+    row = connection.execute(_DEFAULT, (table.oid, column)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _columns(connection: Session, oid: int) -> dict[str, ServerColumn]:

@@ -1,4 +1,7 @@
-"""Writes the rows of one table as the hub has them: an upsert of what an item's image holds."""
+"""Writes the rows of one table as the hub has them: an upsert of what an item's image holds.
+
+The columns that an item names as unset get their default with it.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -11,6 +14,7 @@ from connectors.agent.lacking import LackingColumns
 from connectors.sqlite import sql
 from connectors.sqlite.apply.displaced_rows import DisplacedRows, displaced_rows
 from connectors.sqlite.apply.standing import StandingCheck
+from connectors.sqlite.apply.unset import ColumnDefaults
 from connectors.sqlite.schema.catalog import BINARY, read
 from connectors.sqlite.schema.conflict_clauses import keep_to_abort, leave_to_clauses
 from connectors.sqlite.schema.user_triggers import user_triggers
@@ -46,13 +50,14 @@ class RowWriter:
     No statement has a conflict clause: it would take the place of those in the user's triggers.
     `table`: as the database has it. `taken`: the rows that are out of the way of others for a
     moment. `lacking`: its columns that are not there. `standing`: of a table with triggers of the
-    user's.
+    user's. `defaults`: of its columns but the key's.
     """
 
     table: Table
     columns: Mapping[str, StoredColumn]
     taken: DisplacedRows
     lacking: LackingColumns
+    defaults: ColumnDefaults
     standing: StandingCheck | None = None
     upserts: dict[tuple[str, ...], UpsertSql] = field(default_factory=dict)
 
@@ -64,7 +69,7 @@ class RowWriter:
         if item.op == Op.DELETE or item.after is None:
             self._delete(connection, *self.condition(item.key))
             return
-        self._write(connection, *self._upsert_of(item.after, item.key))
+        self._write(connection, *self._upsert_of(item))
 
     def take_out(self, connection: sqlite3.Connection, item: Item) -> None:
         """Take the item's row out of the way of others, if there is one."""
@@ -75,7 +80,7 @@ class RowWriter:
         if item.after is None:
             self.write(connection, item)
             return
-        upsert, values = self._upsert_of(item.after, item.key)
+        upsert, values = self._upsert_of(item)
         if not self.taken.put_in(connection, *self._key_first(upsert, values)):
             self.write(connection, item)
         elif self.standing:
@@ -87,7 +92,7 @@ class RowWriter:
 
         `text`: what the database says of it.
         """
-        upsert, unordered = self._upsert_of(item.after or "{}", item.key)
+        upsert, unordered = self._upsert_of(item)
         values, new = self._key_first(upsert, unordered)
         given = {n: f"?{place}" for place, n in enumerate((*self.table.key, *upsert.rest), 1)}
         where = self.taken.in_way(text, new, given)
@@ -99,9 +104,21 @@ class RowWriter:
         found = connection.execute(query, values).fetchall()
         return {wire_image(captured).text for (captured,) in found}
 
-    def _upsert_of(self, after: str, key: str) -> tuple[UpsertSql, list[Stored]]:
-        """The statements that write an image, and their values."""
-        row = self._values(after) | self._values(key)
+    def has_defaults(self, connection: sqlite3.Connection, item: Item) -> bool:
+        """Return whether the item's row, if it is there, holds the default of each unset column."""
+        defaults = self.defaults.of(item)
+        if not defaults:
+            return True
+        where, values = self.condition(item.key)
+        same = [self._same(name, at) for at, name in enumerate(defaults, len(values) + 1)]
+        differs = f"NOT ({' AND '.join(same)})"
+        query = f"SELECT 1 FROM {sql.name(self.table.name)} WHERE {where} AND {differs}"  # noqa: S608
+        return connection.execute(query, [*values, *defaults.values()]).fetchone() is None
+
+    def _upsert_of(self, item: Item) -> tuple[UpsertSql, list[Stored]]:
+        """The statements that write the row of an item, and their values."""
+        image = self._values(item.after or "{}")
+        row = self.defaults.of(item) | image | self._values(item.key)
         columns = tuple(row)
         upsert = self.upserts.get(columns)
         if upsert is None:
@@ -222,7 +239,9 @@ def writers(
         )
         missing = configured.get(table.name, table).columns.keys() - table.columns.keys()
         lacking = LackingColumns(table, frozenset(missing))
-        found[table.name] = RowWriter(table, catalog.stored(table), taken, lacking, standing)
+        stored = catalog.stored(table)
+        rest = {name: catalog.columns[name] for name in table.columns if name not in table.key}
+        found[table.name] = RowWriter(table, stored, taken, lacking, ColumnDefaults(rest), standing)
     return found
 
 

@@ -160,7 +160,7 @@ class _Table:
         return self._save_unless(
             item.key,
             NOT_CAPTURED,
-            lambda captured: _is_as_sent(captured[1], item.after) or self._is_journalled(captured),
+            lambda captured: self._is_as_sent(captured[1], item) or self._is_journalled(captured),
         )
 
     def _save_unless(
@@ -194,6 +194,11 @@ class _Table:
         """Key and image of a row as a trigger would capture them; None: there is no such row."""
         found = self.connection.execute(f"{self._captured_sql} WHERE {where}", values).fetchone()
         return None if found is None else (found[0], found[1])
+
+    def _is_as_sent(self, captured: str, item: Item) -> bool:
+        """Return whether a row has each value that is sent, and the default where none is."""
+        has_image = _has_image(captured, item.after)
+        return has_image and self.writer.has_defaults(self.connection, item)
 
     def _is_journalled(self, captured: tuple[str, str]) -> bool:
         """Return whether the journal's last change of the row has all that was captured."""
@@ -253,7 +258,7 @@ class _Table:
         return [RowAtRisk(saved.lastrowid, row, columns, where, values)]
 
 
-def _is_as_sent(captured: str, after: str | None) -> bool:
+def _has_image(captured: str, after: str | None) -> bool:
     """Return whether a captured image has the value of each column that is sent."""
     there = wire_image(captured)
     if after is None or there.faults:
