@@ -113,6 +113,30 @@ def test_columns_are_added_in_opposite_order(three: Site, spark: SparkSession) -
         assert three.slackwater("status")["problems"] == []
 
 
+def test_a_value_in_a_new_column_that_loses_is_gone_at_its_writer(
+    three: Site, spark: SparkSession
+) -> None:
+    """The row that stands was written without the column, and has its default everywhere."""
+    configure(three, WITH_C)
+    for name in "bc":
+        execute(three, name, "ALTER TABLE t ADD COLUMN c TEXT DEFAULT 'none'")
+    with three.running(spark):
+        with agents(three, "abc"):
+            execute(three, "b", "INSERT INTO t (k, v) VALUES ('new', '0')")
+            execute(three, "a", "INSERT INTO t (k, v) VALUES ('old', '0')")
+            all_hold(three, "bc", "v, c", {"old": ("0", "none"), "new": ("0", "none")})
+        execute(three, "a", "UPDATE t SET v = 'of a' WHERE k = 'old'")
+        execute(three, "b", "UPDATE t SET v = 'of b', c = 'red' WHERE k = 'old'")
+        with agents(three, "ac"):
+            all_hold(three, "c", "v, c", {"old": ("of a", "none"), "new": ("0", "none")})
+        with agents(three, "abc"):
+            all_hold(three, "bc", "v, c", {"old": ("of a", "none"), "new": ("0", "none")})
+            execute(three, "a", "ALTER TABLE t ADD COLUMN c TEXT DEFAULT 'none'")
+            all_hold(three, "abc", "v, c", {"old": ("of a", "none"), "new": ("0", "none")})
+            assert is_level(three)
+            assert "red" in str(three.slackwater("conflicts", "list"))
+
+
 @pytest.mark.more
 def test_a_column_is_gone_at_one_replica_and_written_at_the_others(
     three: Site, spark: SparkSession

@@ -32,8 +32,15 @@ from streaming.core.records.record import Item
 
 NOT_AT_THE_HUB = "the hub does not have the row, and deletes it in a copy of the table"
 """Why a stranger is saved: what nobody captured, or what the hub has forgotten."""
-NOT_CAPTURED = "the row was changed here without a trigger, and a copy of the table overwrites it"
-"""Why a row is saved that differs from a version which this database has had before."""
+NOT_CAPTURED = (
+    "a copy of the table overwrites the row by a version that is older than what was applied here:"
+    " it was changed here without a trigger, or it was not sent for a while (a table that was"
+    " paused, another filter or mask)"
+)
+"""Why a row is saved that differs from a version which this database has had before.
+
+Or would have had, if it had been sent what the RUV of its position covers.
+"""
 
 
 @dataclass(frozen=True, slots=True)
