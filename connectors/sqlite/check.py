@@ -71,7 +71,7 @@ def check_database(
             (*found.warnings, *constraint_warnings(found.constraints), *found.actions),
             tuple(_row_faults(connection, complete, found.catalogs, record_bytes)),
             (*found.complaints, *filter(None, faults)),
-            tuple(found.to_snapshot),
+            (*found.to_snapshot, *found.own_values),
             tuple(_uncarried(connection)),
             saved.count(connection) if saved.is_there(connection) else 0,
             tuple(broken),

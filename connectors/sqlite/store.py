@@ -126,7 +126,7 @@ class SqliteStore:
             (version,) = self._row("PRAGMA schema_version")
         if version != self.schema_version and self._install():
             raise StoreLostError(
-                "a column was added that has values already: the rows of its table are told"
+                "a column was added that has values already: the rows that have them are told"
             )
 
     def _check_content(self) -> None:
@@ -173,7 +173,7 @@ class SqliteStore:
         (self.schema_version,) = self._row("PRAGMA schema_version")
         whole = database_schema(self.connection, "", [*self.tables])
         self.schema = self.schema.changed(whole, self.record_bytes)
-        return bool(found.to_snapshot)
+        return bool(found.to_snapshot or found.own_values)
 
     def close(self) -> None:
         """Close the database; nothing is lost by not doing so."""

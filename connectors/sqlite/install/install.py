@@ -42,8 +42,8 @@ def install(
 
     The connection is in autocommit mode. ConfigError with everything that prevents it, and
     nothing is changed. The rows of a table that holds some before it is captured are published
-    in a snapshot, unless every replica has the same ones (`rows_are_shared`). `takes_snapshot`: so
-    are all rows, whoever wrote them.
+    in a snapshot, unless every replica has the same ones (`rows_are_shared`); so are those with a
+    value of their own in a new column. `takes_snapshot`: all rows are, whoever wrote them.
     """
     wanted = tuple(tables)
     inspect(connection, wanted, rows_are_shared=rows_are_shared).check()
@@ -62,7 +62,8 @@ def install(
         connection.execute("UPDATE _slackwater_origin SET record_bytes = ?", (record_bytes,))
         names = [table.name for table in wanted]
         local_writes.add_tables(connection, names)
-        snapshot.begin(connection, names if takes_snapshot else found.to_snapshot)
+        whole = names if takes_snapshot else found.to_snapshot
+        snapshot.begin(connection, whole, {} if takes_snapshot else found.own_values)
         new_columns.note_gone(connection, wanted, found.known)
         lost = [table.name for table in wanted if lost_triggers(connection, table)]
         uncaptured.begin(connection, lost, names)  # their triggers are about to be made again
@@ -119,6 +120,8 @@ def _add_columns(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE _slackwater_position ADD COLUMN {column}")
     if "replica" not in column_names(connection, "_slackwater_origin"):
         connection.execute("ALTER TABLE _slackwater_origin ADD COLUMN replica TEXT")
+    if "columns" not in column_names(connection, "_slackwater_snapshot"):
+        connection.execute("ALTER TABLE _slackwater_snapshot ADD COLUMN columns TEXT")
 
 
 def _create_system(connection: sqlite3.Connection, rid: int, journal_mode: str) -> None:

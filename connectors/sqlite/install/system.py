@@ -99,7 +99,8 @@ TABLES = {
   id TEXT NOT NULL,  -- of the snapshot
   after TEXT,  -- the last key that was told, in SQL literals
   rows INTEGER NOT NULL DEFAULT 0,  -- how many were published
-  is_complete INTEGER NOT NULL DEFAULT 0
+  is_complete INTEGER NOT NULL DEFAULT 0,
+  columns TEXT  -- a name a line: rows that differ from their defaults are told; NULL: every row
 )""",
     "_slackwater_uncarried": """CREATE TABLE _slackwater_uncarried (
   "table" TEXT NOT NULL,  -- of a row whose last write no replica can take

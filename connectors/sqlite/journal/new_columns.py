@@ -1,28 +1,45 @@
 """Columns that a captured table got or lost: whether others have to be told what is in them.
 
-A column that is new has its default in every row, which the other databases give it too. One that
-was captured, was gone, and is back may have been written meanwhile.
+A column that is new has its default in every row, which the other databases give it too: the rows
+are told that have another value. One that was captured, was gone, and is back may have been written
+meanwhile, to its default too.
 """
 # ruff: noqa: S608 every name is quoted
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import PREFIX
-from connectors.sqlite.schema.catalog import Catalog
+from connectors.sqlite.schema.catalog import BINARY, DeclaredColumn, read
 from connectors.sqlite.schema.defaults import default_value
 from connectors.sqlite.values.columns import captured_name
 from streaming.core.model.table import Table
 
 
-def have_values(connection: sqlite3.Connection, table: Table, catalog: Catalog) -> bool:
-    """Return whether a column that is not captured so far has values that nobody else has."""
-    new = [name for name in table.columns if _is_captured(connection, table, name) is False]
-    back = _gone(connection, table.name)
-    return any(
-        name in back or _differs_from_default(connection, table, catalog, name) for name in new
-    )
+def new_columns(connection: sqlite3.Connection, table: Table) -> list[str]:
+    """The columns of a captured table that are not captured so far."""
+    return [name for name in table.columns if _is_captured(connection, table, name) is False]
+
+
+def is_back(connection: sqlite3.Connection, table: Table, columns: Collection[str]) -> bool:
+    """Return whether one of these columns was captured before, and gone."""
+    return not _gone(connection, table.name).isdisjoint(columns)
+
+
+def have_values(connection: sqlite3.Connection, table: Table, columns: Collection[str]) -> bool:
+    """Return whether a row has a value in these columns that nobody else has."""
+    query = f"SELECT 1 FROM {sql.name(table.name)} x WHERE {differing(connection, table, columns)}"
+    return connection.execute(f"{query} LIMIT 1").fetchone() is not None
+
+
+def differing(connection: sqlite3.Connection, table: Table, columns: Collection[str]) -> str:
+    """The condition that a row `x` has another value than the default in one of these columns.
+
+    A column that the table does not have any more says nothing.
+    """
+    found = [_differs(connection, one) for one in _declared(connection, table, columns)]
+    return " OR ".join(found) or "0"
 
 
 def note_gone(
@@ -63,10 +80,14 @@ def _gone(connection: sqlite3.Connection, table: str) -> set[str]:
     return {str(name) for (name,) in connection.execute(query, (table,))}
 
 
-def _differs_from_default(
-    connection: sqlite3.Connection, table: Table, catalog: Catalog, name: str
-) -> bool:
-    column = catalog.columns[name]
-    default = default_value(column.declared, column.default) if column.default else None
-    query = f"SELECT 1 FROM {sql.name(table.name)} WHERE {sql.name(name)} IS NOT ? LIMIT 1"
-    return connection.execute(query, (default,)).fetchone() is not None
+def _declared(
+    connection: sqlite3.Connection, table: Table, columns: Collection[str]
+) -> list[DeclaredColumn]:
+    declared = read(connection, table).columns
+    return [declared[name] for name in columns if name in declared]
+
+
+def _differs(connection: sqlite3.Connection, column: DeclaredColumn) -> str:
+    value = default_value(column.declared, column.default) if column.default else None
+    (default,) = connection.execute(f"SELECT {sql.literal('?1')}", (value,)).fetchone()
+    return f"x.{sql.name(column.name)} COLLATE {BINARY} IS NOT {default}"

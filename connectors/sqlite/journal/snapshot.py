@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from connectors.sqlite import sql
 from connectors.sqlite.apply.rows import RowWriter
+from connectors.sqlite.journal.new_columns import differing
 from connectors.sqlite.schema.catalog import BINARY
 from connectors.sqlite.transaction import atomic
 from connectors.sqlite.values.columns import StoredColumn, image_sql
@@ -18,14 +19,29 @@ from streaming.core.model.table import Table
 BEGIN, END = "begin", "end"
 
 
-def begin(connection: sqlite3.Connection, tables: Iterable[str]) -> None:
-    """Note that the rows of these tables are to be published, in one snapshot; in a transaction."""
+def begin(
+    connection: sqlite3.Connection,
+    tables: Iterable[str],
+    own_values: Mapping[str, Collection[str]],
+) -> None:
+    """Note that the rows of these tables are to be published, in one snapshot; in a transaction.
+
+    `own_values`: table -> columns; of such a table those rows that differ from their defaults, if
+    it is not published whole already.
+    """
     row = connection.execute("SELECT id FROM _slackwater_snapshot LIMIT 1").fetchone()
     (id_,) = row or connection.execute("SELECT lower(hex(randomblob(8)))").fetchone()
     connection.executemany(
         'INSERT OR REPLACE INTO _slackwater_snapshot ("table", id) VALUES (?, ?)',
         [(table, id_) for table in tables],
     )
+    for table, columns in own_values.items():
+        connection.execute(
+            'INSERT INTO _slackwater_snapshot ("table", id, columns) VALUES (?1, ?2, ?3)'
+            ' ON CONFLICT ("table") DO UPDATE SET after = NULL, rows = 0, is_complete = 0,'
+            " columns = columns || char(10) || ?3",
+            (table, id_, "\n".join(columns)),
+        )
 
 
 def named(connection: sqlite3.Connection) -> str | None:
@@ -53,18 +69,22 @@ def journal_snapshot(
 def _tell(connection: sqlite3.Connection, writers: Mapping[str, RowWriter], rows_max: int) -> None:
     _forget_others(connection, writers)
     row = connection.execute(
-        'SELECT "table", id, after FROM _slackwater_snapshot WHERE NOT is_complete LIMIT 1'
+        'SELECT "table", id, after, columns FROM _slackwater_snapshot WHERE NOT is_complete LIMIT 1'
     ).fetchone()
     if row is None:
         _end(connection)
         return
-    name, id_, after = row
+    name, id_, after, columns = row
     if after is None:
         _journal(connection, BEGIN, id_, name)
     writer = writers[name]
-    count, last = _next_range(connection, writer.table, after, rows_max)
+    which = _where(writer.table, after)
+    if columns is not None:
+        own = differing(connection, writer.table, columns.split("\n"))
+        which += f" AND ({own})"
+    count, last = _next_range(connection, writer.table, which, after, rows_max)
     if count:
-        _capture(connection, writer.table, writer.columns, after, last)
+        _capture(connection, writer.table, writer.columns, which, last)
     connection.execute(
         "UPDATE _slackwater_snapshot SET after = ?, rows = rows + ?, is_complete = ?"
         ' WHERE "table" = ?',
@@ -107,13 +127,12 @@ def _journal(
 
 
 def _next_range(
-    connection: sqlite3.Connection, table: Table, after: str | None, rows_max: int
+    connection: sqlite3.Connection, table: Table, which: str, after: str | None, rows_max: int
 ) -> tuple[int, str | None]:
     """How many rows the next range has, and its last key as SQL literals."""
     key = " || ', ' || ".join(sql.literal(f"x.{sql.name(name)}") for name in table.key)
     keys = connection.execute(
-        f"SELECT {key} FROM {sql.name(table.name)} x WHERE {_where(table, after)}"
-        f" ORDER BY {_key(table)} LIMIT ?",
+        f"SELECT {key} FROM {sql.name(table.name)} x WHERE {which} ORDER BY {_key(table)} LIMIT ?",
         (rows_max,),
     ).fetchall()
     return len(keys), keys[-1][0] if keys else after
@@ -123,14 +142,14 @@ def _capture(
     connection: sqlite3.Connection,
     table: Table,
     columns: Mapping[str, StoredColumn],
-    after: str | None,
+    which: str,
     last: str | None,
 ) -> None:
     key = image_sql({name: columns[name] for name in table.key}, "x")
     connection.execute(
         'INSERT INTO _slackwater_capture (op, "table", key, after)'
         f" SELECT 'snapshot', {sql.string(table.name)}, {key}, {image_sql(columns, 'x')}"
-        f" FROM {sql.name(table.name)} x WHERE {_where(table, after)}"
+        f" FROM {sql.name(table.name)} x WHERE {which}"
         f" AND ({_key(table)}) <= ({last}) ORDER BY {_key(table)}"
     )
 

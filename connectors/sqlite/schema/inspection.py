@@ -38,8 +38,8 @@ class Inspection:
     `constraints`: those beside the keys. `actions`: warnings of what their foreign keys do not do.
     `unreplicated`: the columns of these tables that are not configured, each as table.column.
     `known`: table -> the table with those of its columns that the database has.
-    `to_snapshot`: the tables that have rows which were written before they were captured, or in
-    which a column has values that was not captured.
+    `to_snapshot`: the tables that have rows which were written before they were captured, or whose
+    column is back. `own_values`: table -> its columns that were not captured, if they have values.
     `uncompiled`: the tables whose functions or collations this connection lacks.
     """
 
@@ -51,6 +51,7 @@ class Inspection:
     actions: list[str] = field(default_factory=list)
     unreplicated: list[str] = field(default_factory=list)
     to_snapshot: list[str] = field(default_factory=list)
+    own_values: dict[str, list[str]] = field(default_factory=dict)
     uncompiled: list[str] = field(default_factory=list)
 
     def check(self) -> None:
@@ -108,8 +109,11 @@ def inspect(
         elif rows_are_shared:
             continue
         elif is_captured(connection, table):
-            if new_columns.have_values(connection, table, catalog):
+            new = new_columns.new_columns(connection, table)
+            if new_columns.is_back(connection, table, new):
                 found.to_snapshot.append(table.name)
+            elif new_columns.have_values(connection, table, new):
+                found.own_values[table.name] = new
         elif connection.execute(sql.any_row(table.name)).fetchone():
             found.to_snapshot.append(table.name)
     found.actions += action_warnings(connection, tables)

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,59 @@ def test_a_table_that_is_not_configured_any_more_holds_up_nothing(
     records = told(opened(client, PAIRS))
 
     assert short(records) == [*ALL[4:7], "end 2"]
+
+
+def opened_with_notes(client: sqlite3.Connection, *statements: str) -> SqliteStore:
+    """Table items got column note beside the agent, and then these statements were run."""
+    with_note = replace(ITEMS, columns={**ITEMS.columns, "note": ColumnType.TEXT})
+    without = opened(client, ITEMS)
+    told(without)
+    without.mark_published(without.unpublished(100, 10**6)[-1])
+    without.close()
+    for statement in statements:
+        client.execute(statement)
+    return opened(client, with_note)
+
+
+@pytest.mark.parametrize("rows_max", [1, 2, 100])
+def test_of_a_new_column_the_rows_with_another_value_are_told(
+    client: sqlite3.Connection, rows_max: int
+) -> None:
+    """The others have its default everywhere, and what others wrote there must not lose to it."""
+    store = opened_with_notes(
+        client,
+        "ALTER TABLE items ADD COLUMN note TEXT COLLATE NOCASE DEFAULT 'none'",
+        "UPDATE items SET note = 'NONE' WHERE id = 10",
+        "UPDATE items SET note = NULL WHERE id = 2",
+    )
+
+    assert short(told(store, rows_max)) == ["begin items", '{"id":"2"}', '{"id":"10"}', "end 2"]
+
+
+def test_a_second_new_column_adds_to_the_rows_that_are_told(client: sqlite3.Connection) -> None:
+    """Before the rows of the first were told."""
+    store = opened_with_notes(
+        client, "ALTER TABLE items ADD COLUMN note TEXT", "UPDATE items SET note = 'x' WHERE id = 2"
+    )
+    store.close()
+    client.execute("ALTER TABLE items ADD COLUMN more TEXT")
+    client.execute("UPDATE items SET more = 'y' WHERE id = 3")
+    columns = {**ITEMS.columns, "note": ColumnType.TEXT, "more": ColumnType.TEXT}
+
+    store = opened(client, replace(ITEMS, columns=columns))
+
+    assert short(told(store)) == ["begin items", '{"id":"2"}', '{"id":"3"}', "end 2"]
+
+
+def test_a_new_column_leaves_a_table_whole_that_is_being_told(client: sqlite3.Connection) -> None:
+    """Its other rows were written before anybody captured them."""
+    store = opened(client, ITEMS)
+    store.journal_snapshot(1)
+    store.close()
+    client.execute("ALTER TABLE items ADD COLUMN note TEXT")
+    client.execute("UPDATE items SET note = 'x' WHERE id = 2")
+
+    store = opened(client, replace(ITEMS, columns={**ITEMS.columns, "note": ColumnType.TEXT}))
+
+    keys = [one.key for one in told(store) if isinstance(one, Change)]
+    assert set(keys) == {'{"id":"2"}', '{"id":"3"}', '{"id":"10"}'}
