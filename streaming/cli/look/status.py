@@ -127,6 +127,8 @@ def _show(found: HubStatus, needs: Sequence[Problem]) -> None:
     for leaving in found.leaving:
         write_sentence(leaving.text)
     for agreement in found.agreements:
+        if agreement.is_archive:
+            write_sentence(f"{agreement.name}: {agreement.archive_text}")
         if agreement.resync is not None:
             write_sentence(f"{agreement.name}: {agreement.resync.waits_text}")
         if agreement.hold_left_s:

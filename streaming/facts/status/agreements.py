@@ -36,7 +36,7 @@ class AgreementSummary:
     hub's; `not_compared`: why they are not compared, although they should be. `hold_left_s`: of a
     consumer that is away, in how long what it lacks is kept no longer, 0: it is not. `delayed`:
     what it is not sent yet because of its delay, which is no lag. `paused`: the tables of which an
-    operator has it sent nothing.
+    operator has it sent nothing. `is_archive`: its consumer keeps what others delete.
     """
 
     name: str
@@ -59,6 +59,12 @@ class AgreementSummary:
     hold_left_s: float | None = None
     delayed: DelayedSending | None = None
     paused: tuple[str, ...] = ()
+    is_archive: bool = False
+
+    @property
+    def archive_text(self) -> str:
+        """Of an archive: what differs from another consumer."""
+        return f"{self.consumer} is an archive: it keeps what others delete"
 
 
 def agreement_summaries(
@@ -102,6 +108,7 @@ def agreement_summaries(
                 hold_left_s=_hold_left_s(config, hub, lag.agreement, now_s),
                 delayed=lag.delayed,
                 paused=lag.paused,
+                is_archive=not configured[lag.agreement].sends_deletes,
             )
         )
     return (*found, *(_retired(configured, hub, recorded) if hub else ()))

@@ -258,6 +258,7 @@ def test_status_shows_what_is_retired(
         "hold_left_s": None,
         "delayed": None,
         "paused": [],
+        "is_archive": False,
     }
     rows = [line.split() for line in shown.splitlines()]
     assert ["to-gone", "gone", "retired", "2", "2", "3", "no"] in [row[:7] for row in rows]
@@ -631,3 +632,17 @@ def test_a_replica_that_left_the_configuration_is_still_shown(
     state.commit(1, 1, ruv(r7=1), [replica(7)])
 
     assert slackwater("status", "--json").facts["replicas"][-1]["rid"] == 7
+
+
+def test_an_archive_is_named(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """Who finds more rows there than elsewhere looks here first."""
+    config_file.write_text(config_file.read_text("utf-8") + 'send = ["insert", "update"]\n')
+    state.commit(1, 1, ruv(r1=3), [heard(1), heard(2)])
+
+    shown, facts = slackwater("status").out, slackwater("status", "--json").facts
+
+    assert "to-b: b is an archive: it keeps what others delete\n" in shown
+    assert "to-a:" not in shown
+    assert [one["is_archive"] for one in facts["agreements"]] == [False, True]
