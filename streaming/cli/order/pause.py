@@ -77,8 +77,8 @@ def _order(
     """The order for these tables; ConfigError names one that is not among them."""
     for table in tables:
         if table not in among:
-            listed = ", ".join(sorted(among)) or "none"
-            raise ConfigError(f"{table} {what} {agreement}: use one of {listed}")
+            listed = f"use one of {', '.join(sorted(among))}" if among else "no table is"
+            raise ConfigError(f"{table} {what} {agreement}: {listed}")
     return TablesOrder(agreement, frozenset(tables))
 
 

@@ -52,7 +52,7 @@ def test_a_table_is_paused_and_resumed(slackwater: Slackwater, state: WrittenSta
     [
         (("pause", "to-b", "--table", "z"), 2, "z is not sent by to-b: use one of t, u"),
         (("pause", "to-b", "--table", "t", "--table", "u"), 1, "nothing would be left"),
-        (("resume", "to-b", "--table", "u"), 2, "u is not paused in to-b: use one of none"),
+        (("resume", "to-b", "--table", "u"), 2, "u is not paused in to-b: no table is"),
     ],
 )
 def test_a_wrong_table_is_refused(
