@@ -101,7 +101,7 @@ def _unknown_parts(
         for name in ("rows", "columns", "masks"):
             filters = agreement.get(name)
             filtered = [*filters] if isinstance(filters, Mapping) else []
-            yield from _unknown_tables(f"agreements[{index}].{name}", filtered, own)
+            yield from _unsent_tables(f"agreements[{index}].{name}", filtered, own, tables)
 
 
 def _not_limited(index: int, agreement: Entry) -> Iterator[str]:
@@ -127,6 +127,20 @@ def _not_limited(index: int, agreement: Entry) -> Iterator[str]:
 def _unknown_tables(place: str, named: object, tables: Sequence[str]) -> Iterator[str]:
     if tables:
         yield from (f"{place}: {fault}" for fault in unknown(_texts(named), tables))
+
+
+def _unsent_tables(
+    place: str, named: Sequence[object], own: Sequence[str], tables: Sequence[str]
+) -> Iterator[str]:
+    """What names no table that the agreement sends."""
+    for one in _texts([*named]):
+        if own and chosen([one], tables) and not chosen([one], own):
+            yield (
+                f"{place}: {one!r} is not sent by this agreement: name it in tables, or leave it"
+                " out here"
+            )
+        else:
+            yield from _unknown_tables(place, [one], own)
 
 
 def _tables_of(agreement: Entry) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from streaming.core.access.root import BucketRoot, StateRoot, is_address
 from streaming.core.access.secret_names import without_login
 from streaming.core.model.errors import ConfigError
 from streaming.core.text.edited_text import edited_text
+
+_AGREEMENT = re.compile(r"agreements\[(\d+)\]")
 
 STATE_FOLDER_VARIABLE = "SLACKWATER_STATE_FOLDER"
 
@@ -50,9 +52,9 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
         lines = explain(error, variables)
         if not _names_parts(variables):  # the file is what was validated
             lines = list(dict.fromkeys([*lines, *problems(data)]))
-        raise _unusable(path, [*texts, *lines]) from None
+        raise _unusable(path, _named([*texts, *lines], data)) from None
     if texts:
-        raise _unusable(path, texts)
+        raise _unusable(path, _named(texts, data))
     config = _compared(from_folder(config, path.resolve().parent), path.resolve().parent)
     hub = config.hub.model_copy(update={"state": _reachable(config, path)})
     return config.model_copy(update={"hub": hub, "http": _from_folder(config.http, path)})
@@ -60,6 +62,18 @@ def load(path: Path, *, needs_kafka: bool = True) -> Config:
 
 def _unusable(path: Path, lines: Iterable[str]) -> ConfigError:
     return ConfigError("\n".join(f"{path}: {line}" for line in lines))
+
+
+def _named(lines: Iterable[str], data: Mapping[str, Any]) -> Iterator[str]:
+    """The lines, those on an agreement with its name before its place in the file."""
+    given = data.get("agreements")
+    agreements = given if isinstance(given, list) else []
+    names = [one.get("name") if isinstance(one, dict) else None for one in agreements]
+    for line in lines:
+        place = _AGREEMENT.match(line)
+        index = int(place[1]) if place else len(names)
+        name = names[index] if index < len(names) else None
+        yield f"agreement {name}: {line}" if isinstance(name, str) else line
 
 
 def options_in(path: Path) -> tuple[dict[str, str], dict[str, str]]:

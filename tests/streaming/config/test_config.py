@@ -470,7 +470,7 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         (
             'tables = ["u"]',
             'tables = ["u"]\nrows.t = "z = \'a\'"',
-            "agreements[1].rows: 't' is no table: use some of u",
+            "agreement to-b: agreements[1].rows: 't' is not sent by this agreement: name it in",
         ),
         (
             'tables = ["u"]',
@@ -486,7 +486,7 @@ REPLICA_A, TABLE_T = '[[replicas]]\nname = "a"', '[[tables]]\nname = "t"'
         (
             'tables = ["u"]',
             'tables = ["u"]\ncolumns.t = ["id"]',
-            "agreements[1].columns: 't' is no table: use some of u",
+            "agreements[1].columns: 't' is not sent by this agreement: name it in tables",
         ),
         (
             'consumer = "a"',

@@ -43,7 +43,7 @@ def test_a_text_is_refused_in_every_section(tmp_path: Path) -> None:
         f"{file}: {line}: {due}"
         for line in (
             "replicas[1].rid = '2'",
-            "agreements[1].compare.every_s = '20'",
+            "agreement to-b: agreements[1].compare.every_s = '20'",
             "limits.window_rows = '9'",
             "limits.driver_batch_records = '20'",
         )
