@@ -69,7 +69,8 @@ def accept(
     from streaming.cli.command import append_anew  # noqa: PLC0415  # a list does without
 
     configured, reader = opened(config)
-    order = accepted_writes(configured, reader, replica, table or (), who or user_name(), why)
+    rounds, who = recorded_rounds(reader), who or user_name()
+    order = accepted_writes(configured, reader, rounds, replica, table or (), who, why)
     append_anew(reader, CommandName.ACCEPT_LOCAL, order.text())
     if as_json:
         write_json(asdict(order))

@@ -61,19 +61,29 @@ def local_warnings(found: Iterable[LocalTable]) -> Iterator[str]:
 
 
 def accepted_writes(
-    config: Config, reader: Reader, replica: str, tables: Iterable[str], who: str, why: str
+    config: Config,
+    reader: Reader,
+    rounds: RecordedRounds,
+    replica: str,
+    tables: Iterable[str],
+    who: str,
+    why: str,
 ) -> AcceptedWrites:
-    """The order to accept what was told of these tables, or of all.
+    """The order to accept what was told of these tables, or of all that are listed.
 
-    QuestionError: nothing was told of one. ConfigError: there is no such replica.
+    QuestionError: one is not listed, or none is. ConfigError: there is no such replica.
     """
     rid = rid_of_any(config, replica)
-    told = told_writes(reader).get(rid, {})
-    wanted = [*tables] or [*told]
+    told, settled = told_writes(reader).get(rid, {}), _settled(config, reader, rounds)
+    listed = [name for name in told if told[name] != settled.get((rid, name))]
+    wanted = [*tables] or listed
     for name in wanted or [""]:
-        if name not in told:
+        if name not in listed:
             of = f"table {name}" if name else "any table"
-            raise QuestionError(f"{replica}: its agent has told no local writes of {of}")
+            raise QuestionError(
+                f"{replica}: its agent has told no local writes of {of} that are not accepted or"
+                " found equal: `slackwater local list` names the tables"
+            )
     return AcceptedWrites(rid, {name: asdict(told[name]) for name in wanted}, who, why)
 
 

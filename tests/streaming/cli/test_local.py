@@ -67,13 +67,18 @@ def test_an_operator_accepts_what_is_there(slackwater: Slackwater, state: Writte
     left = local(slackwater)
     every = slackwater("local", "accept", "a", "--why", "all", "--json")
     none = local(slackwater)
+    again = [
+        slackwater("local", "accept", "a", "--why", "x", *words) for words in ((), ("--table", "t"))
+    ]
     told_locally(state, 2, t=(1, 9), u=(1, 1))
 
     assert unknown.code == 2
     assert "a: its agent has told no local writes of table nothing" in unknown.err
     assert one.out == "a: local writes are accepted of t\n"
     assert left == [("a", "u", 1)]
-    assert set(every.facts["tables"]) == {"t", "u"}
+    assert set(every.facts["tables"]) == {"u"}, "t is accepted already"
     assert every.facts["why"] == "all"
     assert none == []
+    assert [one.code for one in again] == [2, 2]
+    assert "a: its agent has told no local writes of any table that are not" in again[0].err
     assert local(slackwater) == [("a", "t", 1)]
