@@ -40,7 +40,8 @@ class LiveValue(Generic[Value]):
     """A value that is read again when a file that it comes from, or that it names, is changed.
 
     `name`: what the log calls it. `read`: reads it; HubError or OSError: what was read before
-    stays, and the log says so. `files`: those of a value. Several threads may ask.
+    stays, and the log says so. `sources`: the files that it is read from; they may hold more than
+    it. `named`: those that a value names. Several threads may ask.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class LiveValue(Generic[Value]):
         name: str,
         value: Value,
         read: Callable[[], Value],
-        files: Callable[[Value], Iterable[Path]],
+        sources: Callable[[], Iterable[Path]],
+        named: Callable[[Value], Iterable[Path]] = lambda _: (),
     ) -> None:
-        self._name, self._read, self._files = name, read, files
+        self._name, self._read, self._sources, self._named = name, read, sources, named
         self.latest = value
         """The value as it was last read; no file is looked at for it."""
         self._looked_s = time.monotonic()
@@ -83,6 +85,7 @@ class LiveValue(Generic[Value]):
             if found == self._marks:
                 return
             value = self._read()
+            old = self._marks
             self._marks = {
                 file: found.get(file, mark) for file, mark in self._marked(value).items()
             }
@@ -91,13 +94,18 @@ class LiveValue(Generic[Value]):
                 LOG.warning("%s cannot be read again, so the old one stays: %s", self._name, error)
             self._failure = str(error)
             return
+        is_same = value == self.latest and all(
+            self._marks[file] == old.get(file) for file in self._named(value)
+        )
         self.latest, self._failure = value, ""
+        if is_same:
+            return
         self._number += 1
         self.changed(value)
         LOG.info("%s: its files were changed and are read again", self._name)
 
     def _marked(self, value: Value) -> dict[Path, FileMark | None]:
-        return {file: mark_of(file) for file in self._files(value)}
+        return {file: mark_of(file) for file in (*self._sources(), *self._named(value))}
 
 
 class LiveAccess(LiveValue[PortAccess]):
@@ -113,6 +121,4 @@ class LiveAccess(LiveValue[PortAccess]):
         files: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         read = read_token or (lambda: access.token)
-        super().__init__(
-            "http.token", access, lambda: self.latest.with_token(read()), lambda _: files()
-        )
+        super().__init__("http.token", access, lambda: self.latest.with_token(read()), files)

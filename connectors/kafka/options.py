@@ -67,7 +67,8 @@ class LiveOptions(LiveValue[Mapping[str, str]]):
             "kafka.options",
             options,
             read or (lambda: options),
-            lambda of: [*files(), *(Path(of[one]) for one in CERTIFICATES if one in of)],
+            files,
+            lambda of: [Path(of[one]) for one in CERTIFICATES if one in of],
         )
 
 

@@ -84,3 +84,22 @@ def test_options_that_cannot_be_read_are_told_once_for_each_change(
     assert caplog.messages == [
         "kafka.options cannot be read again, so the old one stays: line 1 is wrong"
     ]
+
+
+def test_another_part_of_the_file_changes_no_option(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every connection would be opened anew, and the log would say what is not so."""
+    file = tmp_path / "hub.toml"
+    file.write_text("one")
+    live = LiveOptions({"a": "b"}, lambda: {"a": file.read_text()[-1:]}, lambda: [file])
+    replace(file, "one, b")
+    with caplog.at_level("INFO"):
+        first = live.number
+        replace(file, "two, b")
+        assert live.number == first
+
+        replace(file, "two, c")
+
+        assert (live.number, live.latest) == (first + 1, {"a": "c"})
+    assert caplog.messages == ["kafka.options: its files were changed and are read again"]
