@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from checkpoints.reading.reader import Reader
 from streaming.config.config import Config
 from streaming.core.model.command import ReadmitOrder
-from streaming.core.model.errors import HubError
+from streaming.core.model.errors import HubError, QuestionError
 from streaming.core.retention.departure import waited_for
 from streaming.core.state.hub_state import HubState
 from streaming.facts.consumers.level import Ends
@@ -96,6 +96,7 @@ def unconfigured_rid(
 ) -> UnconfiguredRid:
     """What becomes of a rid that is taken out of the RUV now; HubError if it may not be.
 
+    QuestionError: no replica has it.
     `ask`: the ends of the topics, that of this replica among them, or why Kafka does not answer.
     """
     reader = as_read(reader)
@@ -104,7 +105,7 @@ def unconfigured_rid(
     if rid == config.hub.rid:
         raise HubError(f"rid {rid} is the hub's own: what operators write here is under it")
     if known is None:
-        raise HubError(f"rid {rid} is of no replica that this hub knows: see `slackwater ruv`")
+        raise QuestionError(f"rid {rid} is of no replica that this hub knows: see `slackwater ruv`")
     if known.is_retired_for_good:
         raise HubError(_taken_out(config, state, rid, names, now_ms))
     configured = names_of(config).get(rid)

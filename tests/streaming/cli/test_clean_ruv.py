@@ -97,7 +97,6 @@ def test_what_its_agent_still_writes_is_counted(
     ("rid", "why"),
     [
         ("65534", "rid 65534 is the hub's own"),
-        ("9", "rid 9 is of no replica that this hub knows"),
         ("1", "rid 1 is of a, which is configured: `slackwater retire a` takes it out"),
     ],
 )
@@ -109,6 +108,18 @@ def test_a_rid_that_must_stay_is_refused(
 
     refused(slackwater("clean-ruv", rid, "--yes"), why)
     assert asked(state) == []
+
+
+def test_a_rid_that_no_replica_has_is_a_wrong_name(
+    slackwater: Slackwater, state: WrittenState
+) -> None:
+    """A rid that was typed wrong is no answer."""
+    commit(state, replica(1, covers=3))
+
+    answer = slackwater("clean-ruv", "9", "--yes")
+
+    assert (answer.code, asked(state)) == (2, [])
+    assert "rid 9 is of no replica that this hub knows" in answer.err
 
 
 def test_the_last_replica_is_refused(
