@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
     NOT_ASKED = 2
     """the question could not be asked: wrong usage or configuration, no state, or a name that
     nothing has, so that a misspelt replica, table, conflict or CSN is never an answer"""
+    INTERRUPTED = 130
+    """interrupted by Ctrl-C; `run` and `agent` end in order then, with 0"""
 
 
 @contextmanager

@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.NOT_ASKED if isinstance(error, ConfigError | QuestionError) else ExitCode.NO
     except SystemExit as end:
         if end.__context__ and isinstance(end.__context__.__cause__, KeyboardInterrupt):
-            write_error("interrupted")  # typer ends with its exit code, and says nothing
+            write_error("interrupted")  # typer ends, and says nothing
+            return ExitCode.INTERRUPTED
         return end.code if isinstance(end.code, int) else 0
     return 0
 

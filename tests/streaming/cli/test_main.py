@@ -13,6 +13,7 @@ from connectors import jars
 from connectors.postgres.format_number import FORMAT as POSTGRES_FORMAT
 from connectors.sqlite.format_number import FORMAT as DATABASE_FORMAT
 from streaming.cli.commands import COMMANDS, PURPOSES
+from streaming.cli.exit_codes import ExitCode
 from streaming.core.records.record import WIRE_VERSIONS
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
@@ -228,3 +229,4 @@ def test_an_interrupted_command_says_so_in_a_line(
     answer = slackwater("status")
 
     assert (answer.code, answer.out, answer.err) == (130, "", "slackwater: interrupted\n")
+    assert answer.code == ExitCode.INTERRUPTED, "the table of exit codes has it"
