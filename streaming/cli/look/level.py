@@ -16,7 +16,7 @@ from streaming.core.text.wording import as_age, as_count
 from streaming.facts.consumers.compared import other_rows_warnings
 from streaming.facts.consumers.divergent import DivergenceKind, differing_text
 from streaming.facts.consumers.lacking import COLUMN_REMEDY
-from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level
+from streaming.facts.consumers.level import HubLevel, TopicEnds, hub_level, left_replicas
 from streaming.facts.consumers.resync import ConsumerResync
 from streaming.facts.freshness import MAX_AGE_S
 from streaming.facts.health import paused_remedy, unnamed_remedy, unnamed_text
@@ -90,6 +90,7 @@ def level(
             *schema_warnings(found.schema_differences),
             *other_rows_warnings(found.other_rows),
             *local_warnings(found.local_writes),
+            *(one.text for one in found.left_unread),
         ):
             write_sentence(warning)
     if not found.level:
@@ -106,7 +107,7 @@ def _awaited(path: Path, wait_s: float, max_age_s: float) -> HubLevel:
     while True:
         began_s = time.monotonic()
         configured, reader = opened(path)
-        ask = partial(ends.ask, configured)
+        ask = partial(ends.ask, configured, *left_replicas(configured, reader).values())
         found = hub_level(configured, reader, ask, now().timestamp(), max_age_s)
         now_s = time.monotonic()
         answered_s = now_s if answered_s is None else answered_s

@@ -9,7 +9,7 @@ from streaming.core.model.command import ReadmitOrder
 from streaming.core.model.errors import HubError, QuestionError
 from streaming.core.retention.departure import waited_for
 from streaming.core.state.hub_state import HubState
-from streaming.facts.consumers.level import Ends
+from streaming.facts.consumers.level import Ends, unread_of
 from streaming.facts.freshness import as_read
 from streaming.facts.names import committed, names_of
 
@@ -78,14 +78,6 @@ def check_not_last(state: HubState, rid: int, name: str) -> None:
         )
 
 
-def unread_records(reader: Reader, topic: str, ends: Ends) -> tuple[int | None, str | None]:
-    """How many records of a topic the hub has not read; None with the reason: nobody can say."""
-    if isinstance(ends, str):
-        return None, ends
-    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
-    return max(0, ends.get(topic, 0) - offset), None
-
-
 def unconfigured_rid(
     config: Config,
     reader: Reader,
@@ -121,7 +113,7 @@ def unconfigured_rid(
         )
     check_not_last(state, rid, name)
     max_away_ms = config.retention.max_away_ms
-    unread, why_unknown = unread_records(reader, config.changes_topic(name), ask(name))
+    unread, why_unknown = unread_of(reader, config.changes_topic(name), ask(name))
     return UnconfiguredRid(
         rid,
         name,

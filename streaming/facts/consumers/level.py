@@ -1,6 +1,6 @@
 """Whether every configured consumer has everything: `level`, or why not, or that none can say."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from checkpoints.commit.last_poll import read_poll
@@ -9,6 +9,7 @@ from streaming.config.config import Config
 from streaming.core.access.rights import REMEDY
 from streaming.core.model.errors import SourceError
 from streaming.core.schema.difference import SchemaDifference
+from streaming.core.text.wording import as_count
 from streaming.facts.consumers.compared import (
     ConsumerComparison,
     differing_consumers,
@@ -22,7 +23,7 @@ from streaming.facts.consumers.packets import PacketSummary, packet_summary
 from streaming.facts.consumers.resync import ConsumerResync, consumer_resyncs
 from streaming.facts.consumers.unsettled import Unsettled, unread_records, unsettled
 from streaming.facts.freshness import as_read, freshness, late_text
-from streaming.facts.names import names_of, serving
+from streaming.facts.names import names_ever, names_of, serving
 from streaming.facts.status.liveness import UnheardReplica, unheard_replicas
 from streaming.facts.status.local_writes import LocalTable, local_tables
 from streaming.facts.status.replicas import unreadable_replicas
@@ -32,6 +33,24 @@ CONNECT_MS = 3_000
 
 Ends = Mapping[str, int] | str
 """Topic -> where it ended when Kafka was asked; a text: why Kafka did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftUnread:
+    """A replica that is configured no more, and how many records of its topic nobody reads."""
+
+    rid: int
+    replica: str
+    records: int
+
+    @property
+    def text(self) -> str:
+        """The same as a warning, with what to do."""
+        return (
+            f"warning: {as_count(self.records, 'record')} in the topic of {self.replica}, which is"
+            " configured no more, nobody reads: name it in the configuration again, or take it out"
+            f" for good with `slackwater clean-ruv {self.rid}`"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +86,8 @@ class HubLevel:
     `unreplicated`: replica -> columns that stay in its database, which is no lack.
     `schema_differences`: those that matter, which is none either; nor is `other_rows`: consumer ->
     the last comparison of its rows, as old as it says; nor `local_writes`: the tables with rows
-    that were written at one replica only. `unnamed`: replica -> reason -> its records in quarantine
+    that were written at one replica only; nor `left_unread`: what nobody reads in the topics of
+    replicas that are configured no more. `unnamed`: replica -> reason -> its records in quarantine
     that name no row, so that it may have written what nobody got; `apart`: everything else is
     level.
     """
@@ -93,6 +113,7 @@ class HubLevel:
     schema_differences: tuple[SchemaDifference, ...]
     other_rows: dict[str, ConsumerComparison]
     local_writes: tuple[LocalTable, ...]
+    left_unread: tuple[LeftUnread, ...]
 
     @property
     def lags(self) -> bool:
@@ -169,7 +190,37 @@ def hub_level(
         schema_differences=schema_differences(config, reader),
         other_rows=differing_consumers(config, rounds, now_s),
         local_writes=local_tables(config, reader, rounds),
+        left_unread=tuple(_left_unread(config, reader, ends)),
     )
+
+
+def unread_of(reader: Reader, topic: str, ends: Ends) -> tuple[int | None, str | None]:
+    """How many records of a topic the hub has not read; None with the reason: nobody can say."""
+    if isinstance(ends, str):
+        return None, ends
+    offset = reader.commit.offsets.get(topic, 0) if reader.commit else 0
+    return max(0, ends.get(topic, 0) - offset), None
+
+
+def left_replicas(config: Config, reader: Reader) -> dict[int, str]:
+    """Rid -> name of the replicas that are configured no more, and were not taken out for good."""
+    known = reader.commit.state.replicas if reader.commit else {}
+    configured = names_of(config)
+    gone = [
+        rid
+        for rid, one in known.items()
+        if rid not in configured and one.is_retired and not one.is_retired_for_good
+    ]
+    names = names_ever(config, reader) if gone else {}
+    return {rid: names.get(rid, str(rid)) for rid in gone}
+
+
+def _left_unread(config: Config, reader: Reader, ends: Ends) -> Iterator[LeftUnread]:
+    """What is left in the topics of those that are configured no more, as far as `ends` says."""
+    for rid, name in left_replicas(config, reader).items():
+        records, _ = unread_of(reader, config.changes_topic(name), ends)
+        if records:
+            yield LeftUnread(rid, name, records)
 
 
 def _not_taken(reader: Reader, *, is_stale: bool) -> list[str]:

@@ -7,9 +7,9 @@ from checkpoints.reading.reader import NONE_OPEN, Reader
 from streaming.config.config import Config
 from streaming.core.model.errors import HubError
 from streaming.core.state.replica_state import ReplicaState
-from streaming.facts.consumers.cleaning import check_not_last, unread_records
+from streaming.facts.consumers.cleaning import check_not_last
 from streaming.facts.consumers.lacks import consumer_lacks
-from streaming.facts.consumers.level import Ends
+from streaming.facts.consumers.level import Ends, unread_of
 from streaming.facts.freshness import as_read
 from streaming.facts.names import committed
 
@@ -47,7 +47,7 @@ def retirement(config: Config, reader: Reader, replica: str, ask: Callable[[], E
     if known.is_retired_for_good:
         raise HubError(f"{replica} is retired already: remove it from the configuration")
     check_not_last(state, rid, replica)
-    unread, why_unknown = unread_records(reader, config.changes_topic(replica), ask())
+    unread, why_unknown = unread_of(reader, config.changes_topic(replica), ask())
     opened = reader.open_changes()
     return Retirement(
         replica=replica,

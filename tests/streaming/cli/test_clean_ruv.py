@@ -93,6 +93,28 @@ def test_what_its_agent_still_writes_is_counted(
     assert "1 record in its topic never read: what they hold is in its database only" in answer.out
 
 
+def test_level_warns_of_what_nobody_reads(
+    slackwater: Slackwater,
+    state: WrittenState,
+    config_file: Path,
+    broker: Broker,
+    topics: str,  # noqa: F811  # the fixture
+) -> None:
+    """A replica that was taken out of the file may have written what nobody got."""
+    commit(state, replica(1, covers=3).retired())
+    row = {"number": 1, "kind": "config", "document": load(config_file).document()}
+    state.append(TableName.CONFIG, row)
+    unconfigured(config_file)
+    assert "nobody reads" not in slackwater("level").out
+    with TopicEnds(broker.bootstrap_servers) as ends:
+        ends.send(f"{topics}changes.a", "a", wire.encode("s", Heartbeat(4)))
+
+    answer, facts = slackwater("level"), slackwater("level", "--json").facts
+
+    assert facts["left_unread"] == [{"rid": 1, "replica": "a", "records": 1}]
+    assert "1 record in the topic of a, which is configured no more, nobody reads" in answer.out
+
+
 @pytest.mark.parametrize(
     ("rid", "why"),
     [
