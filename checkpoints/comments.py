@@ -42,7 +42,7 @@ _OWN: Mapping[TableName, Mapping[str, str]] = {
         "concurrent": "the change was made without knowledge of the row",
         "row_author": "author of the row judged against, or as it is sent; 0: nobody",
         "row_epoch": "hub epoch of that row",
-        "row_csn": "CSN of that row; null: nobody wrote it",
+        "row_csn": "CSN of that row; null: nobody wrote it, or who changed it surely had seen it",
         "image": "the row after an accepted change or in a refresh; null: deleted",
         "to": "replica that receives the refresh or range",
         "cause": "of a refresh: conflict, late, page ...; of a change: why it was in conflict",

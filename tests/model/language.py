@@ -1023,6 +1023,7 @@ def sees_rows(story: Story, replica: str, values: str, table: str) -> None:
     """The same with another condition: `w1|w3`, the rows with these values; `all`, all rows."""
     hub, condition = story.world.hub, "" if values == "all" else _condition(values)
     hub.reconfigure(with_rows(hub.topology, story.replica(replica).rid, table, condition))
+    story.world.note_filters()
 
 
 @sentence("{replica} is {what} archive from now on")

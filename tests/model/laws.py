@@ -25,6 +25,8 @@ class Meeting:
 
     A CSN is ambiguous: of two writes with one CSN a row holds the accepted one. `since`: the hub
     epoch of that version. `is_lost_elsewhere`: it lost at another hub, which has recorded it.
+    `was_hidden`: that version is the delete of a row that a filter kept from its replica, which is
+    sent no such delete: it saw no row, and there was none.
     """
 
     judged: Judgement
@@ -32,6 +34,7 @@ class Meeting:
     met: Write | None
     since: int
     is_lost_elsewhere: bool = False
+    was_hidden: bool = False
 
     @property
     def is_seen(self) -> bool:
@@ -43,7 +46,8 @@ class Meeting:
             return True
         met, seen = self.met.version if self.met else ABSENT, self.write.seen
         is_held = met in seen or any(one.is_sent and one.csn == met.csn for one in seen)
-        return is_held or (met.image is None and self.since < self.write.copied)
+        is_copied = met.image is None and self.since < self.write.copied
+        return is_held or is_copied or self.was_hidden
 
     @property
     def deletes_twice(self) -> bool:
@@ -217,10 +221,18 @@ def _meetings(world: World) -> list[Meeting]:
     found, rows = list[Meeting](), dict[str | None, tuple[Write | None, int]]({None: (None, 0)})
     for one in world.hub.changelog():
         write = writes[one.csn, one.content]
-        found.append(Meeting(one, write, *rows[one.met], one.met in elsewhere))
+        met, since = rows[one.met]
+        hidden = met is not None and _deletes_hidden(world, met.change, write.change.rid)
+        found.append(Meeting(one, write, met, since, one.met in elsewhere, hidden))
         if one.verdict == "accepted":
             rows[one.csn] = write, one.hub_epoch
     return found
+
+
+def _deletes_hidden(world: World, change: Change, rid: int) -> bool:
+    """Return whether a change is the delete of a row that a filter kept from this replica."""
+    is_delete = change.op is Op.DELETE and change.before is not None
+    return is_delete and world.was_hidden(rid, change.table, change.before or "")
 
 
 def _of_hub(world: World) -> Iterator[Write]:

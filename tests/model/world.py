@@ -16,6 +16,7 @@ from streaming.core.model.change import HUB_RID, Change, Op
 from streaming.core.model.column_filter import ColumnFilter
 from streaming.core.model.command import UndoOrder
 from streaming.core.model.function import ConflictFunction, parse_function
+from streaming.core.model.row_filter import RowFilter
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.statuses import AgreementStatus, AwayReason
 from streaming.core.model.table import OnHidden, OnRefused
@@ -165,7 +166,8 @@ class World:
     -> where its topic begins, if records were. `renumbered`: replica -> the CSNs that its agent
     gave instead of others, by the clock that its records have. `posts`: of the replicas that Kafka
     does not reach; their topics in `received` are what stands in their outboxes. `taken_out`: the
-    rids of those that were ever retired for good.
+    rids of those that were ever retired for good. `filters`: (rid, table) -> what it was ever shown
+    of the table.
     """
 
     replicas: Mapping[str, Replica]
@@ -180,6 +182,22 @@ class World:
     begins: dict[str, int] = field(default_factory=dict)
     renumbered: dict[str, set[str]] = field(default_factory=dict)
     posts: dict[str, Post] = field(default_factory=dict)
+    filters: dict[tuple[int, str], list[RowFilter]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Note the filters of the beginning."""
+        self.note_filters()
+
+    def note_filters(self) -> None:
+        """Note what consumers are shown from now on."""
+        for rid, one in self.hub.topology.by_consumer.items():
+            for table, known in one.rows.items():
+                self.filters.setdefault((rid, table), []).append(known)
+
+    def was_hidden(self, rid: int, table: str, image: str) -> bool:
+        """Return whether a filter may have kept this image of a row from a replica."""
+        known = self.filters.get((rid, table), ())
+        return not all(one.shown([image])[0] for one in known)
 
     # -- writing ----------------------------------------------------------------------------
 
