@@ -12,10 +12,14 @@ from streaming.core.model.values import json_text
 
 @dataclass(frozen=True, slots=True)
 class KnownTable:
-    """A table that was configured once; `columns`: each as the last that had it typed it."""
+    """A table that was configured once; `columns`: each as the last that had it typed it.
+
+    `left_out`: those that a later configuration of the table did not have.
+    """
 
     key: tuple[str, ...]
     columns: Mapping[str, str]
+    left_out: frozenset[str] = frozenset()
 
 
 def known_tables(documents: Iterable[Mapping[str, Any]]) -> dict[str, KnownTable]:
@@ -26,8 +30,10 @@ def known_tables(documents: Iterable[Mapping[str, Any]]) -> dict[str, KnownTable
     found = dict[str, KnownTable]()
     for document in documents:
         for one in document["tables"]:
-            before = found[one["name"]].columns if one["name"] in found else {}
-            found[one["name"]] = KnownTable(tuple(one["key"]), {**before, **one["columns"]})
+            key, columns = tuple(one["key"]), one["columns"]
+            before = found.get(one["name"], KnownTable(key, {}))
+            left_out = before.left_out | before.columns.keys() - columns.keys()
+            found[one["name"]] = KnownTable(key, {**before.columns, **columns}, left_out)
     return found
 
 

@@ -128,7 +128,12 @@ def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory
     subscriptions = {
         name: replace(one, configured=known) for name, one in topology.subscriptions.items()
     }
-    topology = replace(topology, subscriptions=subscriptions) if known else topology
+    returned = {
+        name: back
+        for name, table in topology.tables.items()
+        if name in history.tables and (back := history.tables[name].left_out & table.columns.keys())
+    }
+    topology = replace(topology, subscriptions=subscriptions, returned=returned)
     retired = history.retired_topics(config)
     rids = {one.name: one.rid for one in history.replicas.values()}
     masked = {rids[name]: tables for name, tables in history.masked.items() if tables}

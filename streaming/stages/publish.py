@@ -52,7 +52,7 @@ class Outgoing:
     """Changelog rows, prepared once for all agreements.
 
     `log`: LOG. `order`: its row numbers in hub order. `away`: by row, whether its images are on
-    the executors; of those that are no image lacks columns. `tables`: as they are configured.
+    the executors; of those that are no image lacks columns. `tables`: Topology.defaulted.
     `ahead`: its items are encoded at once, for they will be sent.
     """
 

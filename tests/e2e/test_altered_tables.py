@@ -169,22 +169,26 @@ def test_the_configuration_loses_a_column_and_gets_it_back(three: Site) -> None:
             execute(three, "b", "INSERT INTO t VALUES ('old', '0')")
             all_hold(three, "abc", "v", {"old": ("0",)})
             execute(three, "a", "INSERT INTO t VALUES ('of-a', '1', 'red'), ('kept', '1', 'green')")
-            wait_for_waits(three, ("b", "c", 2), ("c", "c", 2))
+            execute(three, "a", "INSERT INTO t VALUES ('touched', '1', 'mine')")
+            wait_for_waits(three, ("b", "c", 3), ("c", "c", 3))
 
             apply(three, WITHOUT_C)
 
-            all_hold(three, "bc", "v", {"old": ("0",), "of-a": ("1",), "kept": ("1",)})
+            there = {"old": ("0",), "of-a": ("1",), "kept": ("1",), "touched": ("1",)}
+            all_hold(three, "bc", "v", there)
             wait_for_waits(three)
             assert is_level(three)
             assert three.slackwater("status")["problems"] == []
 
             execute(three, "b", "DELETE FROM t WHERE k = 'of-a'")
-            all_hold(three, "a", "v", {"old": ("0",), "kept": ("1",)})
+            execute(three, "b", "UPDATE t SET v = '2' WHERE k = 'touched'")
+            there = {"old": ("0",), "kept": ("1",), "touched": ("2",)}
+            all_hold(three, "a", "v", there)
             execute(three, "a", "UPDATE t SET v = '2', c = 'blue' WHERE k = 'old'")
             execute(three, "a", "INSERT INTO t VALUES ('one', '1', 'x'), ('two', '1', 'y')")
             execute(three, "a", "UPDATE t SET v = '3' WHERE k = 'old'")
             execute(three, "b", "INSERT INTO t VALUES ('of-b', '1')")
-            all_hold(three, "c", "v", {"old": ("0",), "kept": ("1",), "of-b": ("1",)})
+            all_hold(three, "c", "v", {**there, "of-b": ("1",)})
             waiting = {("a", f'{{"k":"{key}"}}') for key in ("old", "one", "two")}
             wait_until(lambda: uncarried(three) == waiting, lambda: f"{uncarried(three)}")
             (problem,) = three.slackwater("status")["problems"]
@@ -202,7 +206,8 @@ def test_the_configuration_loses_a_column_and_gets_it_back(three: Site) -> None:
                 "two": ("1", "y"),
                 "of-b": ("1", None),
             }
-            all_hold(three, "abc", "v, c", everything)
+            all_hold(three, "bc", "v, c", {**everything, "touched": ("2", None)})
+            all_hold(three, "a", "v, c", {**everything, "touched": ("2", "mine")})  # nobody else's
             assert is_level(three)
             assert three.slackwater("status")["problems"] == []
             assert three.slackwater("quarantine", "list") == []

@@ -104,7 +104,8 @@ class Subscription:
 class Topology:
     """Tables and agreements by name, and the limits that decisions depend on.
 
-    `users`: import path -> the user's conflict function.
+    `users`: import path -> the user's conflict function. `returned`: table -> its columns that were
+    not configured for a while.
     """
 
     tables: Mapping[str, Table]
@@ -121,6 +122,7 @@ class Topology:
     skew_s: int = MAX_SKEW_S
     max_away_ms: int = MAX_AWAY_MS
     order: JudgingOrder = JudgingOrder.LARGEST_CSN
+    returned: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_consumer: Mapping[int, Subscription] = field(init=False)
     served: Mapping[int, str] = field(init=False)
     datasets: tuple[str, ...] = field(init=False)
@@ -146,6 +148,22 @@ class Topology:
         if not pausing:
             return self
         return replace(self, subscriptions={**self.subscriptions, **pausing})
+
+    @property
+    def defaulted(self) -> Mapping[str, Table]:
+        """The tables with the columns in which a row without a value has the default everywhere.
+
+        Where a column was not configured for a while, a row that was written meanwhile has lost its
+        value at the hub, and the databases have it still.
+        """
+        return {
+            name: replace(
+                one, columns={c: k for c, k in one.columns.items() if c not in self.returned[name]}
+            )
+            if name in self.returned
+            else one
+            for name, one in self.tables.items()
+        }
 
     def in_priority(self, agreements: Iterable[str]) -> list[str]:
         """The names of these agreements as a batch sends to them: the highest priority first."""

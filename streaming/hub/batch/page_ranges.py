@@ -45,7 +45,7 @@ def read_ranges(
         vouches = is_vouched(intake.replicas[consumer], covers_before(page, intake))
         ranges = [
             _shown(_without(left, intake, keys, rows), sent_by, vouches=vouches)._replace(
-                columns=sent_by.columns_of(intake.topology.tables[keys.table])
+                columns=sent_by.columns_of(intake.topology.defaulted[keys.table])
             )
             for keys, rows in read
         ]

@@ -165,8 +165,8 @@ def decide(hub: Hub, plan: Plan, carrier: Carrier) -> DecidedBatch:
     ranges = read_ranges(hub, intake, verdicts, pages)
     sent_whole = [(one.consumer, keys) for one in ranges for keys, *_ in one.ranges]
     log = log_stage.changelog(verdicts, plan.batch, hub_epoch, sent_whole)
-    configured = hub.settings.topology.tables
-    outgoing = Outgoing(log, configured, ahead=hub.settings.publishes)
+    defaulted = hub.settings.topology.defaulted
+    outgoing = Outgoing(log, defaulted, ahead=hub.settings.publishes)
     resolve_refusals(hub, intake, verdicts, pages, hub_epoch)
     after = state_after(hub, plan, taken, outgoing, hub_epoch, verdicts, pages)
     budget = quarantine_budget(hub, taken)

@@ -182,7 +182,7 @@ def logged(store: StateStore, settings: BatchSettings, state: HubState, name: st
     log = store.read(TableName.CHANGELOG, where, with_filter_columns(PAGE_COLUMNS, subscription))
     chosen = _positions(log)[sent_rows(log, subscription, to_send, floors)]
     rows = store.read(TableName.CHANGELOG, where, keep=lambda part: isin(_positions(part), chosen))
-    return shown(Outgoing(rows, topology.tables), subscription)
+    return shown(Outgoing(rows, topology.defaulted), subscription)
 
 
 def _subscription(settings: BatchSettings, state: HubState, name: str) -> Subscription:

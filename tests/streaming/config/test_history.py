@@ -8,6 +8,7 @@ from streaming.config.config import Config
 from streaming.config.errors import check
 from streaming.config.history import config_history, history_faults
 from streaming.core.model.errors import ConfigError
+from streaming.core.model.table import ColumnType
 
 
 def config(*replicas: tuple[str, int], hub_rid: int = 65534, prefix: str = "p.") -> Config:
@@ -155,3 +156,29 @@ def test_what_was_ever_sent_masked_is_known() -> None:
     history = config_history(one.document() for one in versions)
 
     assert history.masked == {"a": {"t"}, "b": frozenset()}
+
+
+def with_columns(*names: str) -> str:
+    """A stored configuration whose table has these columns besides its key."""
+    found = config(("a", 1))
+    columns = dict.fromkeys(("k", *names), ColumnType.TEXT)
+    table = found.tables[0].model_copy(update={"columns": columns})
+    return found.model_copy(update={"tables": (table,)}).document()
+
+
+@pytest.mark.parametrize(
+    ("stored", "left_out"),
+    [
+        ([("v", "w"), ("v",), ("v", "w")], {"w"}),
+        ([("v", "w"), ("v",)], {"w"}),
+        ([("v",), ("v", "w")], set()),
+        ([("v", "w"), (), ("v",)], {"v", "w"}),
+    ],
+)
+def test_a_column_that_was_left_out_for_a_while_is_known(
+    stored: list[tuple[str, ...]], left_out: set[str]
+) -> None:
+    """Rows that were written meanwhile have lost its value at the hub."""
+    history = config_history(with_columns(*names) for names in stored)
+
+    assert history.tables["t"].left_out == left_out
