@@ -38,10 +38,14 @@ def unset_of_tables(
     `columns`: table -> the columns that count; of a table that is absent none.
     """
     found: list[str | None] = [None] * len(images)
+    rows = np.flatnonzero(among)
+    if not len(rows):
+        return pa.array(found, pa.large_string())
+    of_rows, images_of_rows = tables.take(pa.array(rows)), images.take(pa.array(rows))
     for name, of_table in columns.items():
-        places = np.flatnonzero(among & bools(pc.equal(tables, name)))
-        lacking = unset_columns(images.take(pa.array(places)), of_table).to_pylist()
-        for place, unset in zip(places, lacking, strict=True):
+        places = np.flatnonzero(bools(pc.equal(of_rows, name)))
+        lacking = unset_columns(images_of_rows.take(pa.array(places)), of_table).to_pylist()
+        for place, unset in zip(rows[places], lacking, strict=True):
             found[place] = unset
     return pa.array(found, pa.large_string())
 

@@ -13,7 +13,7 @@ from streaming.core.batch.vouching import is_vouched
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
-from streaming.core.state.topology import Subscription
+from streaming.core.state.topology import Subscription, Topology
 from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import ResyncPage
 from streaming.hub.batch.hub import Hub
@@ -44,9 +44,7 @@ def read_ranges(
         sent_by = intake.topology.subscriptions[page.agreement]
         vouches = is_vouched(intake.replicas[consumer], covers_before(page, intake))
         ranges = [
-            _shown(_without(left, intake, keys, rows), sent_by, vouches=vouches)._replace(
-                columns=sent_by.columns_of(intake.topology.defaulted[keys.table])
-            )
+            _shown(_without(left, intake, keys, rows), sent_by, intake.topology, vouches=vouches)
             for keys, rows in read
         ]
         found.append(PageRanges(page.agreement, consumer, ranges))
@@ -63,7 +61,9 @@ def _left_out(hub: Hub, intake: Intake, verdicts: Verdicts, page: ResyncPage) ->
     return {key for key in listed if is_left_out(rows.get(key, RowState()), replica, covers)}
 
 
-def _shown(there: RangeRows, sent_by: Subscription, *, vouches: bool) -> RangeRows:
+def _shown(
+    there: RangeRows, sent_by: Subscription, topology: Topology, *, vouches: bool
+) -> RangeRows:
     """The rows of a range as the consumer is shown them; what else it has there is deleted.
 
     Unless it is sent no deletes.
@@ -73,7 +73,8 @@ def _shown(there: RangeRows, sent_by: Subscription, *, vouches: bool) -> RangeRo
         rows = rows.filter(pa.array(known.shown(rows["image"].to_pylist()), pa.bool_()))
     hidden = there.rows.num_rows - rows.num_rows if vouches and deletes else 0
     cut = with_shown_columns(rows, there.keys.table, sent_by)
-    return there._replace(rows=cut, hidden=hidden, deletes=deletes)
+    columns = sent_by.columns_of(topology.defaulted[there.keys.table])
+    return there._replace(rows=cut, hidden=hidden, deletes=deletes, columns=columns)
 
 
 def _without(left: Collection[RowKey], intake: Intake, keys: KeyRange, rows: pa.Table) -> RangeRows:
