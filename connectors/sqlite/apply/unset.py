@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from connectors.sqlite.schema.catalog import DeclaredColumn
-from connectors.sqlite.schema.defaults import default_value
 from connectors.sqlite.values.spellings import Stored
 from streaming.core.records.record import Item
 
@@ -25,6 +24,5 @@ class ColumnDefaults:
 
     def _default(self, name: str) -> Stored:
         if name not in self.values:
-            declared, default = self.columns[name].declared, self.columns[name].default
-            self.values[name] = None if default is None else default_value(declared, default)
+            self.values[name] = self.columns[name].default_value
         return self.values[name]

@@ -94,9 +94,8 @@ def _check_published(connection: sqlite3.Connection) -> None:
 
 def _journal_mode(connection: sqlite3.Connection) -> str | None:
     """The journal mode from before; None: it is not known."""
-    if "journal_mode" not in column_names(
-        connection, "_slackwater_origin"
-    ):  # there is no agent, or an early one's
+    there = column_names(connection, "_slackwater_origin")
+    if "journal_mode" not in there:  # there is no agent, or an early one's
         return None
     (mode,) = connection.execute("SELECT journal_mode FROM _slackwater_origin").fetchone()
     return mode if isinstance(mode, str) and mode.isalpha() else None

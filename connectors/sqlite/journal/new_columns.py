@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping
 from connectors.sqlite import sql
 from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.schema.catalog import BINARY, DeclaredColumn, read
-from connectors.sqlite.schema.defaults import default_value
 from connectors.sqlite.values.columns import captured_name
 from streaming.core.model.table import Table
 
@@ -88,6 +87,6 @@ def _declared(
 
 
 def _differs(connection: sqlite3.Connection, column: DeclaredColumn) -> str:
-    value = default_value(column.declared, column.default) if column.default else None
-    (default,) = connection.execute(f"SELECT {sql.literal('?1')}", (value,)).fetchone()
+    value = (column.default_value,)
+    (default,) = connection.execute(f"SELECT {sql.literal('?1')}", value).fetchone()
     return f"x.{sql.name(column.name)} COLLATE {BINARY} IS NOT {default}"

@@ -9,7 +9,7 @@ from connectors.sqlite.install.system import PREFIX
 from connectors.sqlite.schema.create_table import index_parts
 from connectors.sqlite.schema.defaults import default_value
 from connectors.sqlite.values.columns import Affinity, StoredColumn, affinity
-from connectors.sqlite.values.spellings import CANONICAL_TIME, TimeForm, time_form
+from connectors.sqlite.values.spellings import CANONICAL_TIME, Stored, TimeForm, time_form
 from connectors.sqlite.values.text import UTF_8, encoding_of
 from streaming.core.model.errors import ConfigError
 from streaming.core.model.table import ColumnType, Table
@@ -32,6 +32,11 @@ class DeclaredColumn:
     generated: bool
     key_place: int  # place in the primary key, from 1; 0: not in it
     affinity: Affinity
+
+    @property
+    def default_value(self) -> Stored:
+        """The value that the default gives; None: there is none, or it cannot be evaluated here."""
+        return None if self.default is None else default_value(self.declared, self.default)
 
     @property
     def is_required(self) -> bool:
@@ -217,5 +222,5 @@ def _time_form(column: DeclaredColumn, kind: ColumnType) -> TimeForm:
     """The form of the column's default, if that is a time."""
     if kind is not ColumnType.TIMESTAMP or column.default is None:
         return CANONICAL_TIME
-    found = default_value(column.declared, column.default)
+    found = column.default_value
     return (time_form(found) if isinstance(found, str) else None) or CANONICAL_TIME
