@@ -17,7 +17,7 @@ def send_batch(broker: Broker, topic: str, codec: str, values: Sequence[bytes]) 
         {
             "bootstrap.servers": broker.bootstrap_servers,
             "compression.type": codec,
-            "linger.ms": 200,
+            "linger.ms": 60_000,
             "message.max.bytes": _BYTES,
             "batch.size": _BYTES,
             "queue.buffering.max.kbytes": 2_000_000,

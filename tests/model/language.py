@@ -1031,6 +1031,7 @@ def is_archive(story: Story, replica: str, what: str) -> None:
     """The same with deletes that are not sent: `an` archive; or are: `no` archive."""
     hub, rid = story.world.hub, story.replica(replica).rid
     hub.reconfigure(with_deletes(hub.topology, rid, are_sent=what == "no"))
+    story.world.note_filters()
 
 
 def _condition(values: str) -> str:

@@ -25,8 +25,8 @@ class Meeting:
 
     A CSN is ambiguous: of two writes with one CSN a row holds the accepted one. `since`: the hub
     epoch of that version. `is_lost_elsewhere`: it lost at another hub, which has recorded it.
-    `was_hidden`: that version is the delete of a row that a filter kept from its replica, which is
-    sent no such delete: it saw no row, and there was none.
+    `was_hidden`: that version is a delete that its replica is not sent, because a filter kept the
+    row from it, or because it is an archive and inserts: it saw no row, and there was none.
     """
 
     judged: Judgement
@@ -222,17 +222,20 @@ def _meetings(world: World) -> list[Meeting]:
     for one in world.hub.changelog():
         write = writes[one.csn, one.content]
         met, since = rows[one.met]
-        hidden = met is not None and _deletes_hidden(world, met.change, write.change.rid)
+        hidden = met is not None and _deletes_unsent(world, met.change, write.change)
         found.append(Meeting(one, write, met, since, one.met in elsewhere, hidden))
         if one.verdict == "accepted":
             rows[one.csn] = write, one.hub_epoch
     return found
 
 
-def _deletes_hidden(world: World, change: Change, rid: int) -> bool:
-    """Return whether a change is the delete of a row that a filter kept from this replica."""
-    is_delete = change.op is Op.DELETE and change.before is not None
-    return is_delete and world.was_hidden(rid, change.table, change.before or "")
+def _deletes_unsent(world: World, met: Change, change: Change) -> bool:
+    """Return whether the writer of `change`, which saw no row, is never sent the delete `met`."""
+    deletes = met.op in (Op.DELETE, Op.TRUNCATE)
+    if deletes and change.op is Op.INSERT and change.rid in world.archives:
+        return True
+    is_of_row = met.op is Op.DELETE and met.before is not None
+    return is_of_row and world.was_hidden(change.rid, met.table, met.before or "")
 
 
 def _of_hub(world: World) -> Iterator[Write]:

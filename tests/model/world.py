@@ -167,7 +167,7 @@ class World:
     gave instead of others, by the clock that its records have. `posts`: of the replicas that Kafka
     does not reach; their topics in `received` are what stands in their outboxes. `taken_out`: the
     rids of those that were ever retired for good. `filters`: (rid, table) -> what it was ever shown
-    of the table.
+    of the table. `archives`: the rids of those that were ever sent no deletes.
     """
 
     replicas: Mapping[str, Replica]
@@ -183,6 +183,7 @@ class World:
     renumbered: dict[str, set[str]] = field(default_factory=dict)
     posts: dict[str, Post] = field(default_factory=dict)
     filters: dict[tuple[int, str], list[RowFilter]] = field(default_factory=dict)
+    archives: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Note the filters of the beginning."""
@@ -193,6 +194,8 @@ class World:
         for rid, one in self.hub.topology.by_consumer.items():
             for table, known in one.rows.items():
                 self.filters.setdefault((rid, table), []).append(known)
+            if not one.sends_deletes:
+                self.archives.add(rid)
 
     def was_hidden(self, rid: int, table: str, image: str) -> bool:
         """Return whether a filter may have kept this image of a row from a replica."""
