@@ -1,6 +1,7 @@
 """What a truncate meets and what it leaves: reads that concern a table as a whole."""
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 import pyarrow.dataset as ds
 
@@ -9,22 +10,29 @@ from checkpoints.reading.lookup import ACCEPTED, HUB_ORDER, between, logged_rows
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
 from streaming.core.conflict.truncate import summary
-from streaming.core.model.row import RowState
+from streaming.core.model.row import RowState, without_tombstone
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 
 
 def other_rows(
-    store: StateStore, table: str, rows_epoch: int, edge: int, known: Collection[str]
+    store: StateStore,
+    table: str,
+    rows_epoch: int,
+    edge: int,
+    known: Collection[str],
+    tombstone_epoch: int = 0,
 ) -> list[RowState]:
     """What stands for the rows of a table as they were at hub epoch `edge`, without known keys.
 
     See `streaming/core/conflict/truncate.py`, `summary`. `rows` is materialized up to `rows_epoch`;
-    it is read some thousand rows at a time.
+    it is read some thousand rows at a time. Tombstones up to `tombstone_epoch` may be purged, so
+    they do not count.
     """
     where = between(rows_epoch, edge) & (ds.field("table") == table)
     found = logged_rows(store, where, {}) if edge > rows_epoch else {}
     written = {key: row for (_, key), row in found.items() if key not in known}
-    return summary([*written.values(), *_older(store, table, known, written)])
+    rows = chain(written.values(), _older(store, table, known, written))
+    return summary(without_tombstone(row, tombstone_epoch) for row in rows)
 
 
 def _older(

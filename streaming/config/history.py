@@ -42,6 +42,11 @@ class ConfigHistory:
         """Rid -> name of the replica."""
         return {one.rid: one.name for one in self.replicas.values()}
 
+    @property
+    def masked_tables(self) -> dict[int, frozenset[str]]:
+        """Rid -> the tables that it was ever sent masked."""
+        return {self.replicas[name].rid: tables for name, tables in self.masked.items() if tables}
+
     def retired_topics(self, config: Config) -> dict[str, int]:
         """Topic -> rid, of the replicas that are not in this configuration."""
         configured = {one.rid for one in config.replicas}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from checkpoints.reading.reader import Reader
 from streaming.config.cluster import AgreementConfig
 from streaming.config.config import Config
-from streaming.config.history import config_history
+from streaming.config.history import ConfigHistory, config_history
 from streaming.core.model.change import NOBODY
 from streaming.core.model.errors import ConfigError, StateError
 from streaming.core.state.hub_state import HubState
@@ -32,8 +32,12 @@ def names_of(config: Config) -> dict[int, str]:
 
 def names_ever(config: Config, reader: Reader) -> dict[int, str]:
     """Name by rid, of all that ever were configured."""
-    documents = (row["document"] for row in reader.configs() if row["document"])
-    return config_history(documents).names | names_of(config)
+    return history_of(reader).names | names_of(config)
+
+
+def history_of(reader: Reader) -> ConfigHistory:
+    """All that the stored configurations named."""
+    return config_history(row["document"] for row in reader.configs() if row["document"])
 
 
 def author_name(rid: int, names: Mapping[int, str]) -> str:

@@ -135,6 +135,10 @@ def with_retired(config: Config, settings: BatchSettings, history: ConfigHistory
     }
     topology = replace(topology, subscriptions=subscriptions, returned=returned)
     retired = history.retired_topics(config)
-    rids = {one.name: one.rid for one in history.replicas.values()}
-    masked = {rids[name]: tables for name, tables in history.masked.items() if tables}
-    return replace(settings, topology=topology, names=names, retired_topics=retired, masked=masked)
+    return replace(
+        settings,
+        topology=topology,
+        names=names,
+        retired_topics=retired,
+        masked=history.masked_tables,
+    )

@@ -1,11 +1,12 @@
 """Carry out an operator's commands."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checkpoints import pending
 from checkpoints.commit.epochs import Plan
 from checkpoints.store import StateStore
+from streaming.core.conflict.masked import NONE_MASKED, MaskedTables
 from streaming.core.intake import orders
 from streaming.core.intake.intake import Intake
 from streaming.core.model.command import (
@@ -21,13 +22,7 @@ from streaming.core.model.csn import rid_of
 from streaming.core.records.arrival import AbortTransaction
 from streaming.operator import prefer, release, resolve, undo
 from streaming.operator.hub_changes import HubChangeWriter
-from streaming.operator.release import (
-    NONE_MASKED,
-    Originals,
-    ReleasedRecords,
-    Revalidate,
-    left_different,
-)
+from streaming.operator.release import Originals, ReleasedRecords, Revalidate, left_different
 from streaming.operator.resolve import Resolved
 from streaming.operator.undo import UndoneRows, undone_rows
 
@@ -55,7 +50,7 @@ def carry_out(
     hub_rid: int,
     topics: Mapping[str, int],
     undone: UndoneRows = undone_rows,
-    masked: Mapping[int, Collection[str]] = NONE_MASKED,
+    masked: MaskedTables = NONE_MASKED,
 ) -> CommandEffects:
     """Carry out the commands of a plan, and what is due, before any record of its batch.
 
@@ -70,7 +65,7 @@ def carry_out(
 
     `originals`: reads records again of which only the head is kept.
     `hub_rid`: the author of the changes that are made. `topics`: topic -> rid of its replica.
-    `undone`: what an undo writes back. `masked`: rid -> the tables that it was ever sent masked.
+    `undone`: what an undo writes back.
     """
     quarantined, conflicts = list[Command](), list[Command]()
     preferred, undos = list[Command](), list[Command]()
@@ -130,7 +125,7 @@ def carry_out(
     writer = HubChangeWriter(intake, hub_rid, plan.at_ms)
     looks = revalidate, originals
     released = release.act(store, quarantined, writer, *looks, plan.batch, masked=masked)
-    resolved = resolve.act(store, conflicts, writer, plan.batch)
+    resolved = resolve.act(store, conflicts, writer, plan.batch, masked=masked)
     intake.counts["unknown_repairs"] += prefer.act(preferred, writer)
     tables, state = intake.topology.tables, intake.state
     epochs = state.hub_epoch, state.purge_epoch

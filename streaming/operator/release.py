@@ -1,6 +1,6 @@
 """Release and drop quarantined records; a released one becomes a change of the hub."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from checkpoints.reading.quarantined_rows import quarantined_rows
 from checkpoints.reading.reader import open_state
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
+from streaming.core.conflict.masked import NONE_MASKED, MaskedTables
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.command import Command, CommandName
 from streaming.core.model.table import Table
@@ -27,8 +28,6 @@ Revalidate = Callable[[pa.Table], pa.Table]
 
 Originals = Callable[[Sequence[tuple[int, int]]], Mapping[tuple[int, int], KeptBytes]]
 """Reads records from their topics, by (rid, offset), as quarantine keeps them."""
-
-NONE_MASKED: Mapping[int, Collection[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,14 @@ def act(
     originals: Originals,
     batch: int,
     *,
-    masked: Mapping[int, Collection[str]] = NONE_MASKED,
+    masked: MaskedTables = NONE_MASKED,
 ) -> ReleasedRecords:
     """Carry out commands that are `release` or `drop`.
 
     A released change gets a new CSN of the hub and is judged by the hub epoch that the operator
     looked at; those of a replica in its order, so that of a row the newest stands. One that is
     still invalid stays, with the new reason; so does one whose whole bytes nobody has any more, and
-    one that may hold masks. `masked`: rid -> the tables that it was ever sent masked.
+    one that may hold masks.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
@@ -159,7 +158,7 @@ def _kept(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[st
 
 
 def _fact_of_masked(
-    fact: dict[str, Any], row: Mapping[str, Any], masked: Mapping[int, Collection[str]]
+    fact: dict[str, Any], row: Mapping[str, Any], masked: MaskedTables
 ) -> dict[str, Any]:
     """The fact of a record, with a fault if its replica may have written it on masked rows.
 

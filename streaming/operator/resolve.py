@@ -10,6 +10,7 @@ import pyarrow.dataset as ds
 from checkpoints.store import StateStore, among, rows_of
 from checkpoints.tables import TableName
 from streaming.core.conflict.judge import ConflictKind
+from streaming.core.conflict.masked import NONE_MASKED, MaskedTables, may_hold_masks
 from streaming.core.model.change import Op
 from streaming.core.model.command import Command, CommandName
 from streaming.operator.hub_changes import HubChangeWriter
@@ -36,13 +37,19 @@ class Resolved:
 
 
 def act(
-    store: StateStore, commands: Sequence[Command], author: HubChangeWriter, batch: int
+    store: StateStore,
+    commands: Sequence[Command],
+    author: HubChangeWriter,
+    batch: int,
+    *,
+    masked: MaskedTables = NONE_MASKED,
 ) -> Resolved:
     """Carry out commands that are `accept` or `override`, each conflict once.
 
     An override is a change of the hub with the loser's image; it is judged by the hub epoch that
     the operator looked at, so it loses against later changes of the row. A conflict of a table that
-    is no longer configured, or of a truncate, cannot be overridden and stays open.
+    is no longer configured, of a truncate, or of a loser that may hold masks, cannot be overridden
+    and stays open.
     """
     by_id = {c.argument: c for c in commands if c.argument}
     if not by_id:
@@ -51,7 +58,7 @@ def act(
         row
         for row in _open(store, list(by_id), batch)
         if by_id[row["id"]].name is CommandName.ACCEPT
-        or (author.knows(row["table"]) and row["op"] != Op.TRUNCATE)
+        or (author.knows(row["table"]) and _can_win(row, masked))
     ]
     changes = {
         row["id"]: _overridden(row, author, by_id[row["id"]].seen)
@@ -71,6 +78,11 @@ def _open(store: StateStore, ids: Sequence[str], batch: int) -> Iterator[dict[st
         for row in newest.values()
         if row["resolution"] == "open" and row["kind"] != ConflictKind.REFUSED
     )
+
+
+def _can_win(row: Mapping[str, Any], masked: MaskedTables) -> bool:
+    loser = row["kind"], row["loser_rid"], row["table"], row["after"]
+    return row["op"] != Op.TRUNCATE and not may_hold_masks(*loser, masked)
 
 
 def _overridden(row: Mapping[str, Any], author: HubChangeWriter, seen: int) -> str:

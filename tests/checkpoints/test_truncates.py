@@ -133,3 +133,15 @@ def test_a_table_is_summed_up_for_who_truncates_it(
     assert (mine.author, mine.hub_epoch, mine.csn) == (2, 4, csn(4, 2))
     assert (theirs.author, theirs.hub_epoch, theirs.csn) == (1, 5, csn(50, 1))
     assert blocked.realign == (Realign(3, 4, 7),)
+
+
+@pytest.mark.parametrize(("purged", "newest"), [(5, csn(61, 1)), (6, csn(50, 1))])
+def test_a_tombstone_that_may_be_purged_is_not_summed_up(
+    state: WrittenState, purged: int, newest: str
+) -> None:
+    """Summed up, it would stand before an older row of its author, which the purge leaves."""
+    state.append(TableName.CHANGELOG, {**written(6, 1, "gone"), "op": "delete", "image": None})
+
+    found = other_rows(StateStore(state.root), "t", 0, LAST, (), purged)
+
+    assert [row.csn for row in found if row.author == 1] == [newest]

@@ -404,6 +404,23 @@ def check_batches(
         assert above(edge, again.window) == above(edge, hub.window)
 
 
+def test_a_truncate_meets_no_tombstone_that_may_be_purged() -> None:
+    """The hub has it in its window until it starts again, and then finds it nowhere."""
+
+    def story() -> Iterator[list[ReceivedRecord]]:
+        deletes, truncates = Author(2), Author(1)
+        deletes.hello(0)
+        deletes.change(0, Op.INSERT, back=0, prim=None, part=False)
+        deletes.change(0, Op.DELETE, back=0, prim=None, part=False)
+        yield cut_of(deletes)
+        truncates.hello(0)
+        truncates.change(0, Op.INSERT, back=0, prim=None, part=False)
+        truncates.spoil(Op.TRUNCATE)
+        yield cut_of(truncates)
+
+    check_batches(story(), topology_of(("EPOCH", "EPOCH")), forgets=True)
+
+
 def between(author: Author, prim: str) -> None:
     """A transaction begins between changes that wait, and stays open: only those below it go."""
     author.change(0, Op.INSERT, back=9, prim="", part=False)

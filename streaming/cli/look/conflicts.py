@@ -28,7 +28,7 @@ from streaming.facts.history.conflicts import (
     refused_rows,
 )
 from streaming.facts.history.uncarried import KeptImage, described, uncarried_rows
-from streaming.facts.names import author_name, names_of, rid_of_any
+from streaming.facts.names import author_name, history_of, names_of, rid_of_any
 from streaming.terminal.output import (
     write_json,
     write_line,
@@ -261,7 +261,7 @@ def _append_commands(
     for id_ in ids:
         found = open_conflict(reader, id_)
         if command is CommandName.OVERRIDE:
-            check_can_win(found)
+            check_can_win(found, history_of(reader).masked_tables)
     append_commands(reader, command, ids, seen, as_json=as_json)
 
 

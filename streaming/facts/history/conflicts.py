@@ -6,6 +6,7 @@ from typing import Any
 from checkpoints.query import Value, records
 from checkpoints.reading.reader import Reader
 from streaming.core.conflict.judge import ConflictKind
+from streaming.core.conflict.masked import MaskedTables, may_hold_masks
 from streaming.core.model.change import Op
 from streaming.core.model.csn import named_csn
 from streaming.core.model.errors import HubError, QuestionError
@@ -46,8 +47,15 @@ def open_conflict(reader: Reader, id_: str) -> dict[str, Any]:
     return found[0]
 
 
-def check_can_win(conflict: dict[str, Any]) -> None:
-    """HubError if the loser is no row, so that no change of the hub can write it."""
+def check_can_win(conflict: dict[str, Any], masked: MaskedTables) -> None:
+    """HubError if no change of the hub may write the loser: it is no row, or may hold masks."""
+    kind, after = conflict["kind"], conflict["after"]
+    if may_hold_masks(kind, conflict["loser_rid"], conflict["table"], after, masked):
+        raise HubError(
+            f"conflict {conflict['id']}: replica {conflict['loser_rid']} was once sent table"
+            f" {conflict['table']} masked, and a transaction of it that was rejected may have the"
+            " masks in place of values: accept it, and have the replica write the row again"
+        )
     if conflict["op"] == Op.TRUNCATE:
         raise HubError(
             f"conflict {conflict['id']} is about all rows of {conflict['table']}: no change of a"

@@ -20,7 +20,7 @@ from streaming.core.intake.shares import WROTE_MS, BatchCosts, shares
 from streaming.core.matrix.packets import Place
 from streaming.core.model.change import RowKey
 from streaming.core.model.command import Command
-from streaming.core.model.row import RowState
+from streaming.core.model.row import RowState, without_tombstone
 from streaming.core.state.agreement_state import AgreementState
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.topology import Subscription
@@ -99,13 +99,14 @@ class Hub:
 
     def look_up_others(self, table: str, known: Collection[str]) -> list[RowState]:
         """Look up what stands for the rows of a table whose keys are not known."""
+        purged = self.state.tombstone_epoch
         found = {
-            key: row
+            key: without_tombstone(row, purged)
             for name, row in self.window.rows.items()
             if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
         }
         store, rows_epoch, edge = self.ledger.store, self.upkeep.rows_epoch, self.window.edge
-        older = other_rows(store, table, rows_epoch, edge, {*known, *found})
+        older = other_rows(store, table, rows_epoch, edge, {*known, *found}, purged)
         return summary([*found.values(), *older])
 
     def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:

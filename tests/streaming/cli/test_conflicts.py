@@ -1,12 +1,15 @@
 """Claims about `conflicts`."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from checkpoints.reading.reader import open_state
 from checkpoints.tables import TableName
+from streaming.config.sources.load import load
 from tests.checkpoints.written_state import WrittenState, ruv
 from tests.harness.builders import csn
 from tests.streaming.cli.conftest import Slackwater
@@ -305,4 +308,22 @@ def test_a_truncate_that_lost_is_shown_and_can_only_be_accepted(
     assert "all rows" in listed.out
     assert refused.code == 1
     assert "conflict 1-1 is about all rows of t" in refused.err
+    assert slackwater("conflicts", "accept", "1-1").code == 0
+
+
+def test_what_may_hold_masks_can_only_be_accepted(
+    slackwater: Slackwater, state: WrittenState, config_file: Path
+) -> None:
+    """An override would make the masks everybody's values."""
+    known = json.loads(load(config_file).document())
+    known["agreements"][1]["masks"] = {"t": {"v": "null"}}
+    state.append(TableName.CONFIG, {"number": 1, "kind": "config", "document": json.dumps(known)})
+    lost = {"batch": 1, "hub_epoch": 1, "place": 0, "id": "1-1", "lost": "change", "table": "t"}
+    lost |= {"kind": "transaction", "key": '{"id":"1"}', "after": "{}", "loser_csn": csn(1, 2)}
+    state.append(TableName.CONFLICTS, lost | {"loser_rid": 2, "resolution": "open"})
+
+    refused = slackwater("conflicts", "override", "1-1")
+
+    assert refused.code == 1
+    assert "conflict 1-1: replica 2 was once sent table t masked" in refused.err
     assert slackwater("conflicts", "accept", "1-1").code == 0

@@ -11,6 +11,7 @@ from checkpoints.commit.epochs import Plan
 from checkpoints.config import next_commands
 from checkpoints.store import StateStore
 from checkpoints.tables import TableName
+from streaming.core.conflict.masked import NONE_MASKED, MaskedTables
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.command import Command, CommandName, RowRepair, UndoOrder
@@ -57,15 +58,21 @@ def carried_out(
     offsets: Mapping[str, int] | None = None,
     purge_epoch: int = 0,
     undone: UndoneRows = undone_rows,
+    masked: MaskedTables = NONE_MASKED,
 ) -> tuple[Intake, CommandEffects]:
     """A batch's intake behind these commands, and their other effects."""
     intake = intake_of_session(change(10, tx=10), change(12))
     intake.state = replace(intake.state, purge_epoch=purge_epoch)
     plan = Plan(2, 2_000_000, 1, offsets or {}, {}, commands)
     topics = {"changes.a": 1}
-    return intake, carry_out(
-        plan, intake, store, _unused, _unused, hub_rid=HUB, topics=topics, undone=undone
+    effects = carry_out(
+        *(plan, intake, store, _unused, _unused),
+        hub_rid=HUB,
+        topics=topics,
+        undone=undone,
+        masked=masked,
     )
+    return intake, effects
 
 
 def _unused(_: object) -> Never:
@@ -211,6 +218,27 @@ def test_a_truncate_is_not_brought_back_by_an_override(written: WrittenState) ->
     )
 
     assert (own_changes(intake), effects.resolved.rows(2, ()).num_rows) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "masked", "stays"),
+    [
+        pytest.param("transaction", {1: {"t"}}, True, id="written on masked rows"),
+        pytest.param("transaction", {1: {"u"}}, False, id="another table"),
+        pytest.param("transaction", {2: {"t"}}, False, id="another replica"),
+        pytest.param("update_origin_change", {1: {"t"}}, False, id="lost by itself"),
+    ],
+)
+def test_masks_are_not_brought_back_by_an_override(
+    written: WrittenState, kind: str, masked: MaskedTables, *, stays: bool
+) -> None:
+    """They would become everybody's values: the conflict stays open."""
+    written.append(TableName.CONFLICTS, CONFLICT | {"id": "3-1", "kind": kind, "loser_rid": 1})
+    order = Command(1, CommandName.OVERRIDE, "3-1", seen=4)
+
+    intake, effects = carried_out(StateStore(written.root), order, masked=masked)
+
+    assert len(own_changes(intake)) == effects.resolved.rows(2, ()).num_rows == (not stays)
 
 
 def test_all_commands_of_a_plan_are_carried_out(store: StateStore) -> None:
