@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from sys import getsizeof
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
@@ -271,32 +272,63 @@ def logged_rows(
     before: Mapping[RowKey, RowState],
     wanted: Collection[RowKey] | None = None,
 ) -> dict[RowKey, RowState]:
-    """The rows that these entries of the changelog touch, as they end, without images.
+    """The rows that these entries of the changelog touch, as they end; see `LoggedEntries.rows`."""
+    return logged_entries(store, where).rows(before, wanted)
 
-    `before`: the rows that were there; one that has an entry's hub epoch already is the newer.
-    """
+
+def logged_entries(store: StateStore, where: pc.Expression) -> "LoggedEntries":
+    """What these entries of the changelog say of rows."""
     table = store.read(TableName.CHANGELOG, where, [*_LOGGED, "place"])
-    ordered = table.sort_by(HUB_ORDER)
-    state: dict[RowKey, RowState] = {}
-    for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset, cause in zip(
-        *(ordered[column].to_pylist() for column in _LOGGED), strict=True
-    ):
-        row = (name, key)
-        if key == ALL_KEYS:
-            if verdict == Verdict.ACCEPTED:
-                state |= _truncated(Truncation(rid, hub_epoch, csn), name, before, state)
-            continue
-        if wanted is not None and row not in wanted:
-            continue
-        old, exists = state.get(row) or before.get(row), op != Op.DELETE
-        if kind == "refresh":
-            sent = RowState(rid, epoch, csn, exists)
-            new = Realign(to, hub_epoch, offset, cause == WHOLE)
-            state[row] = refreshed(old or UNKNOWN, sent, new)
-        elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.hub_epoch):
-            realign = (old or UNKNOWN).realign
-            state[row] = RowState(rid, hub_epoch, csn, exists, realign=realign)
-    return state
+    return LoggedEntries(table.sort_by(HUB_ORDER))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEntries:
+    """Entries of the changelog in hub order; `table`: the columns of _LOGGED."""
+
+    table: pa.Table
+
+    def keys(self) -> set[RowKey]:
+        """The rows that they name."""
+        named = self.table.filter(pc.not_equal(self.table["key"], ALL_KEYS))
+        return set(zip(named["table"].to_pylist(), named["key"].to_pylist(), strict=True))
+
+    def truncations(self) -> dict[str, Truncation]:
+        """Table -> its last truncate."""
+        is_accepted = pc.equal(self.table["verdict"], Verdict.ACCEPTED.value)
+        taken = self.table.filter(pc.and_(pc.equal(self.table["key"], ALL_KEYS), is_accepted))
+        return {
+            row["table"]: Truncation(row["rid"], row["hub_epoch"], row["csn"])
+            for row in taken.to_pylist()
+        }
+
+    def rows(
+        self, before: Mapping[RowKey, RowState], wanted: Collection[RowKey] | None = None
+    ) -> dict[RowKey, RowState]:
+        """The rows that they touch, as they end, without images.
+
+        `before`: the rows that were there; one that has an entry's hub epoch already is the newer.
+        """
+        state: dict[RowKey, RowState] = {}
+        for hub_epoch, kind, rid, csn, name, key, op, verdict, epoch, to, offset, cause in zip(
+            *(self.table[column].to_pylist() for column in _LOGGED), strict=True
+        ):
+            row = (name, key)
+            if key == ALL_KEYS:
+                if verdict == Verdict.ACCEPTED:
+                    state |= _truncated(Truncation(rid, hub_epoch, csn), name, before, state)
+                continue
+            if wanted is not None and row not in wanted:
+                continue
+            old, exists = state.get(row) or before.get(row), op != Op.DELETE
+            if kind == "refresh":
+                sent = RowState(rid, epoch, csn, exists)
+                new = Realign(to, hub_epoch, offset, cause == WHOLE)
+                state[row] = refreshed(old or UNKNOWN, sent, new)
+            elif verdict == Verdict.ACCEPTED and (old is None or hub_epoch >= old.hub_epoch):
+                realign = (old or UNKNOWN).realign
+                state[row] = RowState(rid, hub_epoch, csn, exists, realign=realign)
+        return state
 
 
 def _truncated(

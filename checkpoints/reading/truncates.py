@@ -1,6 +1,6 @@
 """What a truncate meets and what it leaves: reads that concern a table as a whole."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
 import pyarrow.dataset as ds
@@ -13,13 +13,16 @@ from streaming.core.conflict.truncate import summary
 from streaming.core.model.row import RowState, without_tombstone
 from streaming.core.model.truncation import ALL_KEYS, Truncation
 
+Known = Callable[[Sequence[str]], Collection[str]]
+"""Those of these keys that are known otherwise."""
+
 
 def other_rows(
     store: StateStore,
     table: str,
     rows_epoch: int,
     edge: int,
-    known: Collection[str],
+    known: Known,
     tombstone_epoch: int = 0,
 ) -> list[RowState]:
     """What stands for the rows of a table as they were at hub epoch `edge`, without known keys.
@@ -30,19 +33,21 @@ def other_rows(
     """
     where = between(rows_epoch, edge) & (ds.field("table") == table)
     found = logged_rows(store, where, {}) if edge > rows_epoch else {}
-    written = {key: row for (_, key), row in found.items() if key not in known}
+    gone = known([key for _, key in found])
+    written = {key: row for (_, key), row in found.items() if key not in gone}
     rows = chain(written.values(), _older(store, table, known, written))
     return summary(without_tombstone(row, tombstone_epoch) for row in rows)
 
 
 def _older(
-    store: StateStore, table: str, known: Collection[str], written: Collection[str]
+    store: StateStore, table: str, known: Known, written: Collection[str]
 ) -> Iterator[RowState]:
     """The rows of `rows`; of those that were written since only the realigns."""
     here = query.equals({"table": table})
     for part in query.scan(store.table(TableName.ROWS), TableName.ROWS, where=here):
+        gone = known(part["key"].to_pylist())
         for row in part.drop_columns(["image"]).to_pylist():
-            if row["key"] not in known:
+            if row["key"] not in gone:
                 state = materialized({**row, "image": None})
                 yield RowState(realign=state.realign) if row["key"] in written else state
 

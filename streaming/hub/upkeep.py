@@ -7,7 +7,6 @@ from typing import Protocol
 from checkpoints.commit.faults import FaultPoint
 from checkpoints.commit.protocol import Ledger
 from checkpoints.tables import TableName
-from streaming.core.conflict.window import Window
 from streaming.core.state.hub_state import HubState
 
 TIDY_EVERY_BATCHES = 20
@@ -19,6 +18,22 @@ class MaterializeEvery:
 
     epochs: int
     seconds: int
+
+
+class ForgettingWindow(Protocol):
+    """The recently written rows, of which the oldest may be forgotten."""
+
+    edge: int
+    """A row that it does not hold was last touched at or below this hub epoch."""
+
+    def __len__(self) -> int:
+        """How many rows it holds."""
+
+    def advance(self, edge: int) -> None:
+        """Forget the rows that nothing touched above the new edge."""
+
+    def shrink(self, size: int) -> None:
+        """Forget the oldest hub epochs until no more than so many rows are left."""
 
 
 class MaintenanceTasks(Protocol):
@@ -52,7 +67,7 @@ class Upkeep:
     def rows(
         self,
         state: HubState,
-        window: Window,
+        window: ForgettingWindow,
         every: MaterializeEvery,
         window_rows: int,
         now_ms: int,
@@ -74,7 +89,7 @@ class Upkeep:
         self.materialized(wait=False)
         self.bound(window, state, window_rows)
 
-    def bound(self, window: Window, state: HubState, window_rows: int) -> None:
+    def bound(self, window: ForgettingWindow, state: HubState, window_rows: int) -> None:
         """Drop the rows from the window that may be looked up instead."""
         edge = min(self.rows_epoch, state.smallest_mre)
         if edge > window.edge:

@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from streaming.core.batch.sending import WHOLE
 from streaming.core.conflict.judge import Verdict
-from streaming.core.conflict.window import SEPARATOR, text_of
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.row import Realign, RowState, refreshed
+from streaming.core.model.row_name import SEPARATOR, text_of
 from streaming.core.replay.compare import Difference, RecordedPart
 from streaming.replay.past_hub import PastHub, RowPair
 from streaming.stages.log import CHANGE, REFRESH

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from checkpoints.reading.resync_rows import SORTED
 from streaming.core.batch.sending import PAGE
-from streaming.core.conflict.window import RowsAt
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
 from streaming.core.model.truncation import Truncations
@@ -24,6 +23,7 @@ from streaming.core.tracking.ranges import KeyRange
 from streaming.core.tracking.resync import PageRows, PlannedPage, ResyncPage
 from streaming.hub.resync.pages import Resyncs
 from streaming.stages.log import REFRESH
+from streaming.stages.standing import RowsAt
 
 NOTHING_TO_SEND = Accounting(ResyncMode.INCREMENTAL, 0, {})
 

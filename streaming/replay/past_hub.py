@@ -107,7 +107,7 @@ class PastHub(Hub):
         for table, truncation in after.truncations.items():
             if truncation.hub_epoch > self.state.hub_epoch:
                 self.window.truncate(table, truncation)
-        self.window.merge(after.hub_epoch, decided.rows)
+        self.window.merge(decided.rows)
         self.go_on(after, recorded)
         self.upkeep.bound(self.window, self.state, self.settings.window_rows)
 

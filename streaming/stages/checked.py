@@ -62,8 +62,6 @@ NO_CHECKED = CHECKED.empty_table()
 Column: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[object]
 
 CSN_BYTES = 20
-CSN_TYPE = f"S{CSN_BYTES}"
-_PADDING = bytes(CSN_BYTES)
 
 Fetch = Callable[[pa.Table], pa.Table]
 """(rid, offset) of changes -> before and after of each, in the same order."""
@@ -202,8 +200,14 @@ def bools(column: pa.ChunkedArray | pa.Array) -> Bools:
 
 def texts(column: pa.ChunkedArray | pa.Array) -> Texts:
     """A column of CSNs as fixed-width bytes, which compare as the text does; null is empty."""
-    padded = pc.binary_join_element_wise(pc.fill_null(column.cast(pa.binary()), b""), _PADDING, b"")
-    fixed = pc.binary_slice(padded, 0, CSN_BYTES).cast(pa.binary(CSN_BYTES))
-    array = one_array(fixed)
-    start = array.offset * CSN_BYTES
-    return np.frombuffer(array.buffers()[1], CSN_TYPE, len(array), start)
+    return fixed(column, CSN_BYTES)
+
+
+def fixed(column: pa.ChunkedArray | pa.Array, width: int) -> Texts:
+    """A column of texts as bytes of this width, cut short or filled with zeros; null is empty."""
+    given = one_array(pc.fill_null(column.cast(pa.binary()), b""))
+    if not bools(pc.equal(pc.binary_length(given), width)).all():
+        given = pc.binary_join_element_wise(given, bytes(width), b"")
+        given = pc.binary_slice(given, 0, width)
+    array = given.cast(pa.binary(width))
+    return np.frombuffer(array.buffers()[1], f"S{width}", len(array), array.offset * width)

@@ -25,8 +25,8 @@ from streaming.core.state.open_transactions import OpenTransactions
 from streaming.core.state.pending import Context
 from streaming.core.state.reflection import mre, mre_same
 from streaming.core.state.topology import JudgingOrder
-from streaming.stages.checked import Bools, CheckedRecords, Ints, Texts, bools, ints, is_away, texts
-from streaming.stages.csns import any_skewed
+from streaming.stages.checked import Bools, CheckedRecords, Ints, bools, ints, is_away, texts
+from streaming.stages.csns import any_skewed, csn_numbers
 from streaming.stages.runs import RecordRun, closing, runs
 
 ReadPending = Callable[[Collection[Context]], pa.Table]
@@ -302,21 +302,22 @@ def _ordered(parts: list[pa.Table], order: JudgingOrder) -> pa.Table:
     table = pa.concat_tables(parts).combine_chunks()
     if table.num_rows == 0:
         return table
-    csn, tx = texts(table["csn"]), texts(table["tx"])
-    ranks: list[np.ndarray] = [csn, tx]
+    csn = csn_numbers(table["csn"])
+    tx = csn if table["tx"].equals(table["csn"]) else csn_numbers(table["tx"])
+    ranks: list[np.ndarray] = [csn.low, csn.high, tx.low, tx.high]
     match order:
         case JudgingOrder.LARGEST_CSN:
             pass
         case JudgingOrder.PRIMARY_CSN:
-            ranks.append(_of_each(table, tx, "csn", "min"))
+            ranks.append(_of_each(table, "csn", "min"))
         case JudgingOrder.ARRIVAL:
-            ranks.append(_of_each(table, tx, "time", "max"))
+            ranks.append(_of_each(table, "time", "max"))
     return table.take(pa.array(np.lexsort(ranks)))
 
 
-def _of_each(rows: pa.Table, tx: Texts, column: str, which: str) -> np.ndarray:
+def _of_each(rows: pa.Table, column: str, which: str) -> np.ndarray:
     """Return, by row, the smallest or largest value of its transaction, as a rank."""
-    _, code = np.unique(tx, return_inverse=True)
+    _, code = np.unique(texts(rows["tx"]), return_inverse=True)
     values = rows.select([column]).append_column("tx", pa.array(code))
     by_tx = values.group_by("tx").aggregate([(column, which)]).sort_by("tx")
     found = by_tx[f"{column}_{which}"]

@@ -7,7 +7,7 @@ window holds cannot make it concurrent. The last such change of a row becomes th
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
@@ -18,12 +18,12 @@ from streaming.core.batch.after import TablesAfter
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.sending import Refresh
 from streaming.core.conflict.judge import Judged
-from streaming.core.conflict.window import SEPARATOR, RowsAt, Window, key_of, text_of
 from streaming.core.conflict.winner import Resolution
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Op, RowKey
 from streaming.core.model.function import ConflictRule
 from streaming.core.model.row import Arrived, RowState, with_image
+from streaming.core.model.row_name import SEPARATOR, text_of
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import ALL_KEYS, Truncations
 from streaming.core.records.arrival import Repair
@@ -39,7 +39,11 @@ from streaming.stages.checked import (
     one_array,
     with_images,
 )
+from streaming.stages.csns import CsnNumbers, csn_numbers
+from streaming.stages.identities import Identities, RowHash
 from streaming.stages.intake import arrived_of
+from streaming.stages.standing import RowsAt
+from streaming.stages.window import AcceptedRows, ChangedRows, RowColumns, Window, accepted_rows
 
 LAST = 1 << 62
 """A position after every change of the batch."""
@@ -60,7 +64,7 @@ class Verdicts:
     of a repair has the position LAST.
     `row_author`, `row_epoch`, `row_csn`: one value per change, the row before it; valid only for
     changes that were accepted in bulk.
-    `rows`: every row that changed, by its name in the window.
+    `rows`: every row that changed.
     `contended`: the rows that core judged, as they are after the batch.
     `tables`: what the batch makes of whole tables.
     """
@@ -71,7 +75,7 @@ class Verdicts:
     row_author: Ints
     row_epoch: Ints
     row_csn: pa.Array
-    rows: Mapping[str, RowState]
+    rows: ChangedRows
     contended: Collection[RowState]
     tables: TablesAfter
 
@@ -94,14 +98,14 @@ def judge(
     are kept on the executors. `pages`: those of resyncs that stand behind the changes; `prepared`:
     their tracked rows as they are before the batch, where they were looked up for them.
     """
-    window = standing.window
-    state, truncated, refused = intake.state, _truncated(eligible), intake.refused.for_judging()
+    window, state = standing.window, intake.state
+    truncated, refused = _truncated(eligible), intake.refused.for_judging()
     grouped = _grouped(eligible, window, state.truncations)
     parts = [one for page in pages for one in page.parts]
     paged = {(one.part.table, key) for one in parts for key, _ in one.tracked}
-    by_core = _by_core(grouped, intake, paged, truncated)
+    by_core = _by_core(grouped, intake, window.hashes, paged, truncated)
     contended = _contended(grouped, eligible, intake, window, by_core)[grouped.code]
-    rows = _accept_in_bulk(grouped, ~contended, hub_epoch, eligible)
+    accepted = _accept_in_bulk(grouped, ~contended, hub_epoch, eligible)
     places = np.flatnonzero(contended).tolist()
     changes = with_images(eligible, contended & is_away(eligible), fetch)
     few = changes.take(pa.array(places, pa.int64()))
@@ -131,7 +135,8 @@ def judge(
     for page in pages:
         batch_judge.send_tracked(page, intake.agreements[page.agreement].consumer)
     refreshes += [(LAST, one) for one in batch_judge.take_entries() if isinstance(one, Refresh)]
-    rows.update({text_of(key): with_image(row, None) for key, row in batch_judge.changed.items()})
+    by_name = {text_of(key): with_image(row, None) for key, row in batch_judge.changed.items()}
+    rows = ChangedRows(accepted, by_name)
     after = {**before, **batch_judge.changed}.values()
     met = _rows_before(grouped, eligible, hub_epoch)
     tables = batch_judge.tables_after()
@@ -142,25 +147,26 @@ def judge(
 class _Grouped:
     """The changes by row: `code[i]` is the row of change i, `order` sorts changes by row.
 
-    `first[j]`: the j-th change in that order is the first of its row. `rid` is by change. The
-    other arrays are by row and describe it as the window holds it; 0 or None: it does not.
+    `first[j]`: the j-th change in that order is the first of its row. `names`, `csn` and `rid` are
+    by change. The other fields are by row: `rows` and what follows describe it as the window holds
+    it; 0 or null: it does not. `tables[table[i]]`: the table of row i.
     """
 
-    names: list[str]
+    names: pa.ChunkedArray
     code: Ints
     order: Ints
     first: Bools
+    csn: CsnNumbers
     rid: Ints
-    author: Ints
-    epoch: Ints
-    csn: list[str | None]
-    exists: Bools
+    identities: Identities
+    tables: list[str]
+    table: Ints
+    rows: RowColumns
     unknown: Bools
-    realigned: Bools
-    rejecting: Bools
 
-
-_UNKNOWN = RowState()
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.identities)
 
 
 def _truncated(eligible: pa.Table) -> frozenset[str]:
@@ -170,41 +176,20 @@ def _truncated(eligible: pa.Table) -> frozenset[str]:
 
 def _grouped(eligible: pa.Table, window: Window, truncations: Truncations) -> _Grouped:
     names = pc.binary_join_element_wise(eligible["table"], eligible["key"], SEPARATOR)
-    encoded = _encoded(names)
-    code = np.asarray(encoded.indices, dtype=np.int64)
-    order = np.argsort(code, kind="stable")
-    first = np.ones(len(code), dtype=np.bool_)
-    first[1:] = code[order][1:] != code[order][:-1]
-    texts: list[str] = encoded.dictionary.to_pylist()
-    known = [window.rows.get(name) for name in texts]
-    met = _met(texts, known, window.edge, truncations)
-    author, epoch, csn, exists, _, realign = zip(*met, strict=True) if known else ((),) * 6
-    return _Grouped(
-        texts,
-        code,
-        order,
-        first,
-        ints(eligible["rid"]),
-        np.array(author, dtype=np.int64),
-        np.array(epoch, dtype=np.int64),
-        list(csn),
-        np.array(exists, dtype=np.bool_),
-        np.array([k is None for k in known], dtype=np.bool_),
-        np.array([bool(r) for r in realign], dtype=np.bool_),
-        np.array([any(one.rejects_transaction for one in r) for r in realign], dtype=np.bool_),
-    )
-
-
-def _met(
-    names: Sequence[str], known: Sequence[RowState | None], edge: int, truncations: Truncations
-) -> list[RowState]:
-    """Return the rows of these names; those that a truncate above the edge took as it left them."""
-    above = {table: one for table, one in truncations.items() if one.hub_epoch > edge}
-    if not above:
-        return [row or _UNKNOWN for row in known]
-    gone = {table: one.tombstone(RowState()) for table, one in above.items()}
-    rows = zip(names, known, strict=True)
-    return [row or gone.get(key_of(name)[0], _UNKNOWN) for name, row in rows]
+    of_changes = window.hashes.of(names)
+    order, first = of_changes.grouped()
+    heads, code = order[first], np.empty(len(order), dtype=np.int64)
+    code[order] = np.cumsum(first) - 1
+    identities, encoded = of_changes.take(heads), _encoded(eligible["table"])
+    tables: list[str] = encoded.dictionary.to_pylist()
+    table = np.asarray(encoded.indices, dtype=np.int64)[heads]
+    found = window.find(identities)
+    rows, unknown = window.at(found), found < 0
+    above = {name: one for name, one in truncations.items() if one.hub_epoch > window.edge}
+    for name in above.keys() & set(tables):
+        rows = rows.truncated(unknown & (table == tables.index(name)), above[name])
+    csn, rid = csn_numbers(eligible["csn"]), ints(eligible["rid"])
+    return _Grouped(names, code, order, first, csn, rid, identities, tables, table, rows, unknown)
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -212,18 +197,24 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _by_core(
-    grouped: _Grouped, intake: Intake, paged: Collection[RowKey], truncated: Collection[str]
+    grouped: _Grouped,
+    intake: Intake,
+    hashes: RowHash,
+    paged: Collection[RowKey],
+    truncated: Collection[str],
 ) -> Bools | None:
     """Mark the rows that core must judge whatever the changes are; None: no row."""
     names = {text_of(repair.row) for repair in intake.repairs} | {text_of(row) for row in paged}
     refused = intake.refused.for_judging()
-    writers = {*grouped.rid.tolist()}
+    writers = {*grouped.rid.tolist()} if refused else set()
     for rid, mine in refused.items():
         of_some = (row for row in mine if intake.topology.sends_some(rid, row[0]))
         names |= {text_of(row) for row in (mine if rid in writers else of_some)}
-    if truncated:
-        names |= {name for name in grouped.names if key_of(name)[0] in truncated}
-    return np.array([n in names for n in grouped.names], dtype=np.bool_) if names else None
+    if not names and not truncated:
+        return None
+    marked = grouped.identities.among(hashes.of(pa.array(sorted(names), pa.string())))
+    gone = [number for number, name in enumerate(grouped.tables) if name in truncated]
+    return marked | np.isin(grouped.table, gone)
 
 
 def _contended(
@@ -231,12 +222,12 @@ def _contended(
 ) -> Bools:
     """Mark the rows that core must judge. A needless mark costs time and changes no verdict."""
     code, rid, mre = grouped.code, grouped.rid, ints(eligible["mre"])
-    marked = grouped.realigned.copy()
+    marked = grouped.rows.is_realigned.copy()
     first_rid = np.zeros(len(marked), dtype=np.int64)
     first_rid[code[::-1]] = rid[::-1]
     shared = rid != first_rid[code]
     epoch, edge = _compared(grouped, intake.topology.tables, window.edge)
-    foreign = (grouped.author[code] != rid) & (epoch[code] > mre)
+    foreign = (grouped.rows.author[code] != rid) & (epoch[code] > mre)
     below = grouped.unknown[code] & (mre < edge[code])
     hidden = _may_be_hidden(grouped, eligible, intake.topology, window.edge)
     hidden |= _may_be_kept(grouped, eligible, intake.topology)
@@ -252,7 +243,7 @@ def _contended(
     if whole:
         return _whole_transactions(grouped, eligible, marked)
     # what was rejected with its transaction stays so when no function does that any more
-    rejecting = grouped.rejecting.copy()
+    rejecting = grouped.rows.is_rejecting.copy()
     rejecting[code[below | _in_ranges(eligible, rid, mre, intake, only_rejecting=True)]] = True
     if by_core is not None:
         rejecting |= by_core  # a truncate meets rows that are not in the batch
@@ -289,16 +280,14 @@ def _in_ranges(
 
 def _compared(grouped: _Grouped, tables: Mapping[str, Table], edge: int) -> tuple[Ints, Ints]:
     """Return, by row, its epoch and the window's edge as its conflict function compares them."""
-    edges = np.full(len(grouped.names), edge, dtype=np.int64)
-    coarse = {name: t.function for name, t in tables.items() if t.function.bits is not None}
-    if not coarse:
-        return grouped.epoch, edges
-    epochs = grouped.epoch.copy()
-    for number, name in enumerate(grouped.names):
-        function = coarse.get(key_of(name)[0])
-        if function is not None:
-            epochs[number] = function.stored(int(epochs[number]))
-            edges[number] = function.stored(edge)
+    edges, epochs = np.full(len(grouped), edge, dtype=np.int64), grouped.rows.epoch
+    for number, name in enumerate(grouped.tables):
+        if name in tables and tables[name].function.bits is not None:
+            function, here = tables[name].function, grouped.table == number
+            different, where = np.unique(epochs[here], return_inverse=True)
+            coarse = np.array([function.stored(one) for one in different.tolist()], dtype=np.int64)
+            epochs = epochs.copy()
+            epochs[here], edges[here] = coarse[where], function.stored(edge)
     return epochs, edges
 
 
@@ -331,7 +320,7 @@ def _may_be_adopted(grouped: _Grouped, eligible: pa.Table, edge: int) -> Bools:
     if not published.any() or edge:
         return published
     code = grouped.code
-    is_alone = np.bincount(code, minlength=len(grouped.names)) == 1
+    is_alone = np.bincount(code, minlength=len(grouped)) == 1
     is_first = grouped.unknown & is_alone
     return np.asarray(published & ~is_first[code], dtype=np.bool_)
 
@@ -344,7 +333,7 @@ def _may_be_hidden(grouped: _Grouped, eligible: pa.Table, topology: Topology, ed
             own = (grouped.rid == subscription.consumer) & bools(pc.equal(eligible["table"], name))
             if not own.any():
                 continue
-            author, unknown = grouped.author[grouped.code], grouped.unknown[grouped.code]
+            author, unknown = grouped.rows.author[grouped.code], grouped.unknown[grouped.code]
             is_own = (author == subscription.consumer) | (unknown & (edge == 0))
             places = np.flatnonzero(own)
             images = eligible["after"].take(pa.array(places)).to_pylist()
@@ -360,7 +349,7 @@ def _may_be_hidden(grouped: _Grouped, eligible: pa.Table, topology: Topology, ed
 def _may_be_kept(grouped: _Grouped, eligible: pa.Table, topology: Topology) -> Bools:
     """Mark the changes of replicas that are sent no deletes, unless the row surely stands."""
     keeping = [one.consumer for one in topology.subscriptions.values() if not one.sends_deletes]
-    own = np.isin(grouped.rid, keeping) & ~grouped.exists[grouped.code]
+    own = np.isin(grouped.rid, keeping) & ~grouped.rows.exists[grouped.code]
     return np.asarray(own & bools(pc.not_equal(eligible["op"], Op.INSERT.value)), dtype=np.bool_)
 
 
@@ -370,22 +359,19 @@ def _not_configured(eligible: pa.Table, tables: Mapping[str, Table]) -> Bools:
 
 def _accept_in_bulk(
     grouped: _Grouped, uncontended: Bools, hub_epoch: int, eligible: pa.Table
-) -> dict[str, RowState]:
+) -> AcceptedRows:
     """Return the rows that the uncontended changes write: each as its last change leaves it.
 
     `uncontended`: by change.
     """
-    last = np.ones(len(grouped.order), dtype=np.bool_)
-    last[:-1] = grouped.first[1:]
+    last = np.append(grouped.first[1:], True)[: len(grouped.order)]
     final = grouped.order[last]
     final = final[uncontended[final]]
-    taken = eligible.select(["csn", "op"]).take(pa.array(final))
-    exists = bools(pc.not_equal(taken["op"], Op.DELETE.value)).tolist()
-    csns = taken["csn"].to_pylist()
-    names = [grouped.names[code] for code in grouped.code[final]]
-    authors = grouped.rid[final].tolist()
-    fields = zip(authors, repeat(hub_epoch), csns, exists, repeat(None), repeat(()))
-    return dict(zip(names, map(RowState._make, fields), strict=True))
+    exists = bools(pc.not_equal(eligible["op"].take(pa.array(final)), Op.DELETE.value))
+    columns = accepted_rows(grouped.rid[final], hub_epoch, grouped.csn.take(final), exists)
+    code = grouped.code[final]
+    identities, table = grouped.identities.take(code), grouped.table[code]
+    return AcceptedRows(identities, columns, grouped.tables, table, grouped.names, final)
 
 
 def _rows_before(
@@ -395,10 +381,11 @@ def _rows_before(
     count, order, first = len(grouped.code), grouped.order, grouped.first
     met = np.empty(count, dtype=np.int64)  # indices of earlier changes; from `count` on, of rows
     met[order[1:]] = order[:-1]
-    met[order[first]] = count + grouped.code[order[first]]
-    author = np.concatenate([grouped.rid, grouped.author])[met]
-    epoch = np.concatenate([np.full(count, hub_epoch, dtype=np.int64), grouped.epoch])[met]
-    csns = pa.chunked_array([*eligible["csn"].chunks, pa.array(grouped.csn, pa.string())])
+    met[order[first]] = count + np.arange(len(grouped))
+    author = np.concatenate([grouped.rid, grouped.rows.author])[met]
+    epochs = np.full(count, hub_epoch, dtype=np.int64)
+    epoch = np.concatenate([epochs, grouped.rows.epoch])[met]
+    csns = pa.chunked_array([*eligible["csn"].chunks, grouped.rows.csns()])
     return author, epoch, csns.take(pa.array(met)).combine_chunks()
 
 

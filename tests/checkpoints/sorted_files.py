@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 
 from checkpoints.reading.resync_rows import SORTED, SortedRows
 from streaming.core.tracking.ranges import KeyOrder
+from tests.harness.builders import csn
 
-ROW = {"author": 1, "hub_epoch": 3, "csn": "c", "image": "{}"}
+ROW = {"author": 1, "hub_epoch": 3, "csn": csn(3), "image": "{}"}
 """What every row holds besides its key."""
 
 

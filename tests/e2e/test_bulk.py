@@ -1,6 +1,6 @@
 """The stages' bulk decisions are core's rule, one change at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,6 @@ from connectors import wire
 from streaming.carriers.carrier import Carrier, DriverCarrier
 from streaming.core.batch.sending import EpochMark, RangeRefresh, Refresh, SendingView
 from streaming.core.conflict.judge import Judged
-from streaming.core.conflict.window import Window, last_touched
 from streaming.core.intake.intake import Intake
 from streaming.core.intake.shares import BatchBounds
 from streaming.core.model.change import Change, Op, RowKey
@@ -47,11 +46,13 @@ from streaming.hub.upkeep import MaterializeEvery
 from streaming.stages.checked import checked_records
 from streaming.stages.intake import take
 from streaming.stages.publish import ChunkLimits
+from streaming.stages.window import Window
 from tests.harness.carried import facts_from
 from tests.harness.examples import examples
 from tests.harness.histories import NUMBERED, OPEN_STEPS, STEPS, Author, Steps, batches
 from tests.harness.other_values import Elsewhere
 from tests.reference.batch import decide
+from tests.reference.window import last_touched
 from tests.streaming.stages.batches import nothing_evicted
 
 COLUMNS = {"id": ColumnType.INT64, "v": ColumnType.TEXT, "w": ColumnType.TEXT}
@@ -401,7 +402,7 @@ def check_batches(
         assert compared(again.state) == compared(hub.state.waiting_anew())
         edge = max(hub.window.edge, again.window.edge)
         assert len(again.window) <= window_rows
-        assert above(edge, again.window) == above(edge, hub.window)
+        assert above(edge, again.window, model.rows) == above(edge, hub.window, model.rows)
 
 
 def test_a_truncate_meets_no_tombstone_that_may_be_purged() -> None:
@@ -508,14 +509,17 @@ def restarted(hub: Hub) -> Hub:
     return resume(open_ledger(hub.ledger.store, "again"), hub.settings, hub.outlets)
 
 
-def above(edge: int, window: Window) -> dict[str, object]:
-    """The rows of a window above this hub epoch; what ranges block stands in the state."""
+def above(edge: int, window: Window, keys: Collection[RowKey]) -> dict[RowKey, object]:
+    """Those of these rows in a window that were touched above this hub epoch.
+
+    What ranges block stands in the state.
+    """
     return {
-        name: (
+        key: (
             *row[:4],
             {one for one in row.realign if one.hub_epoch > edge and not one.is_of_range},
         )
-        for name, row in window.rows.items()
+        for key, row in window.held(keys).items()
         if last_touched(row) > edge
     }
 

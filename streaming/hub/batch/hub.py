@@ -11,7 +11,6 @@ from checkpoints.reading.truncates import other_rows
 from streaming.core.batch.exporting import packets_of
 from streaming.core.batch.sending import wants_batch, wants_due_batch
 from streaming.core.conflict.truncate import summary
-from streaming.core.conflict.window import RowsAt, Window, key_of, text_of
 from streaming.core.delivery.due import due_limit
 from streaming.core.delivery.recovery_point import Delays
 from streaming.core.intake.input_lost import TopicFacts, TopicLoss, losses
@@ -32,6 +31,8 @@ from streaming.hub.purging import Purging
 from streaming.hub.resync.pages import Resyncs
 from streaming.hub.standby.window import StandbyWindow, read_window
 from streaming.hub.upkeep import Upkeep
+from streaming.stages.standing import RowsAt
+from streaming.stages.window import Window
 
 _NOT_LOOKED_AT: Mapping[str, TopicFacts] = {}
 
@@ -99,15 +100,15 @@ class Hub:
 
     def look_up_others(self, table: str, known: Collection[str]) -> list[RowState]:
         """Look up what stands for the rows of a table whose keys are not known."""
+        window, store, rows_epoch = self.window, self.ledger.store, self.upkeep.rows_epoch
         purged = self.state.tombstone_epoch
-        found = {
-            key: without_tombstone(row, purged)
-            for name, row in self.window.rows.items()
-            if name.startswith(text_of((table, ""))) and (key := key_of(name)[1]) not in known
-        }
-        store, rows_epoch, edge = self.ledger.store, self.upkeep.rows_epoch, self.window.edge
-        older = other_rows(store, table, rows_epoch, edge, {*known, *found}, purged)
-        return summary([*found.values(), *older])
+
+        def elsewhere(keys: Sequence[str]) -> Collection[str]:
+            return {*known, *window.holds(table, keys)}
+
+        older = other_rows(store, table, rows_epoch, window.edge, elsewhere, purged)
+        recent = window.newest_of(table, known)
+        return summary([*(without_tombstone(row, purged) for row in recent), *older])
 
     def look_up_images(self, rows: Mapping[RowKey, RowState]) -> dict[RowKey, str | None]:
         """Look up the images of row versions that the window knows."""

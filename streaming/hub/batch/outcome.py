@@ -17,12 +17,12 @@ from streaming.core.batch import after
 from streaming.core.batch.counters import counted, in_conflict
 from streaming.core.batch.sending import Refresh, SendingView
 from streaming.core.conflict.judge import Judged, Verdict
-from streaming.core.conflict.window import key_of, text_of
 from streaming.core.counts import tallies
 from streaming.core.counts.counter_keys import WITHOUT_VALUE, CountKey, Counts, ReplicaKey
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState
+from streaming.core.model.row_name import key_of, text_of
 from streaming.core.model.truncation import as_truncated
 from streaming.core.records.quarantine_budget import QuarantineBudget
 from streaming.core.state.hub_state import HubState

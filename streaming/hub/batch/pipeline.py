@@ -77,7 +77,7 @@ def process(hub: Hub, plan: Plan, read: Read) -> Plan:
     for table, truncation in hub.state.truncations.items():
         if truncation.hub_epoch > before.hub_epoch:
             hub.window.truncate(table, truncation)
-    hub.window.merge(hub.state.hub_epoch, decided.rows)
+    hub.window.merge(decided.rows)
     hub.resyncs.follow(hub.state, hub.upkeep.rows_epoch)
     hub.purging.committed(plan.commands)
     tend(hub, plan.at_ms)

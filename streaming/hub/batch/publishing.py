@@ -30,6 +30,7 @@ from streaming.stages.checked import Ints, ints
 from streaming.stages.filtered import with_filter_columns
 from streaming.stages.publish import Chunk, Outgoing, OutgoingWithRanges, shown
 from streaming.stages.recipients import PAGE_COLUMNS, sent_rows
+from streaming.stages.window import ChangedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class DecidedBatch(BatchOutcome):
 
     carrier: Carrier
     outgoing: Outgoing
-    rows: Mapping[str, RowState]
+    rows: ChangedRows
     contended: Collection[RowState]
     plan: Plan
     page_items: Mapping[str, pa.Array]

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from checkpoints.reading.lookup import materialized
 from checkpoints.reading.resync_rows import SortedRows
 from streaming.core.batch.left_out import uncarried_rows
-from streaming.core.conflict.window import RowsAt, key_of, text_of
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import Floor, RowState, with_image
+from streaming.core.model.row_name import key_of
 from streaming.core.model.ruv import Ruv
 from streaming.core.model.table import Table
 from streaming.core.model.truncation import Truncation, Truncations
@@ -39,6 +39,7 @@ from streaming.core.tracking.resync import (
     scanned,
 )
 from streaming.hub.resync.prepared_tables import OrderedKeys, PreparedTable
+from streaming.stages.standing import RowsAt
 from streaming.stages.tracked import of_table
 
 Result = TypeVar("Result")
@@ -229,13 +230,15 @@ class Resyncs:
         for page in pages:
             is_stale = standing.window.edge > self.work[page.agreement].epoch
             for part in (one.part for one in page.parts if one.tracked):
-                for key, row in _states(part.table, self._base(page.agreement, part)):
-                    held = standing.window.rows.get(text_of(key))
-                    if held is None:
+                sorted_rows = dict(_states(part.table, self._base(page.agreement, part)))
+                held = standing.window.held(sorted_rows)
+                for key, row in sorted_rows.items():
+                    mine = held.get(key)
+                    if mine is None:
                         found[key], is_another = row, is_stale
                     else:
-                        found[key] = with_image(held, row.image)
-                        is_another = held.csn is None or held.csn != row.csn
+                        found[key] = with_image(mine, row.image)
+                        is_another = mine.csn is None or mine.csn != row.csn
                     other += [key] if is_another else []
         return found | standing.with_images(other)
 

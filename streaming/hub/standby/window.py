@@ -4,7 +4,7 @@ A standby that has it needs only what was committed since its last look when it 
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checkpoints.commit.epochs import Checkpoint
@@ -12,9 +12,10 @@ from checkpoints.commit.protocol import open_ledger
 from checkpoints.reading import lookup
 from checkpoints.store import StateStore, storage_errors
 from streaming.core.access.root import StateRoot
-from streaming.core.conflict.window import Window, key_of, last_touched, text_of
 from streaming.core.model.change import RowKey
-from streaming.core.model.row import RowState, with_image
+from streaming.core.model.row import RowState
+from streaming.core.model.row_name import text_of
+from streaming.stages.window import Window
 
 SPARE = 1.25
 """How much longer than a window may be the one that is kept up grows before it is read anew."""
@@ -36,7 +37,15 @@ class ReadWindow:
     def read_on(self, store: StateStore, last: Checkpoint) -> None:
         """Take in what was committed since."""
         where = lookup.between(self.last.state.hub_epoch, last.state.hub_epoch)
-        _merge(self.window, lookup.logged_rows(store, where, _Before(self)))
+        entries = lookup.logged_entries(store, where)
+        keys, truncations = entries.keys(), entries.truncations()
+        blocked = {
+            key: row for key, row in self.blocked.items() if key in keys or key[0] in truncations
+        }
+        rows = entries.rows({**blocked, **self.window.held({*keys, *blocked})})
+        for table, truncation in truncations.items():
+            self.window.truncate(table, truncation)
+        self.window.put({text_of(key): row for key, row in rows.items()})
         self.last = last
 
 
@@ -45,8 +54,8 @@ def read_window(store: StateStore, last: Checkpoint, window_rows: int) -> ReadWi
     committed = last.state.hub_epoch
     edge = lookup.edge_of(store, last.rows_epoch, committed, window_rows)
     blocked = lookup.blocked_up_to(store, last.rows_epoch, edge)
-    window = Window(edge)
-    _merge(window, lookup.logged_rows(store, lookup.between(edge, committed), blocked))
+    window, rows = Window(edge), lookup.logged_rows(store, lookup.between(edge, committed), blocked)
+    window.put({text_of(key): row for key, row in rows.items()})
     return ReadWindow(window, blocked, last)
 
 
@@ -84,26 +93,3 @@ class StandbyWindow:
     def _is_old(self, found: ReadWindow, last: Checkpoint) -> bool:
         is_long = len(found.window) > SPARE * self._window_rows
         return is_long or found.last.rows_epoch != last.rows_epoch
-
-
-def _merge(window: Window, rows: Mapping[RowKey, RowState]) -> None:
-    for key, row in rows.items():
-        window.merge(last_touched(row), {text_of(key): with_image(row, None)})
-
-
-class _Before(Mapping[RowKey, RowState]):
-    """The rows that stand before what is read on: those of the window, and what blocks others."""
-
-    def __init__(self, read: ReadWindow) -> None:
-        self._rows, self._blocked = read.window.rows, read.blocked
-
-    def __getitem__(self, key: RowKey) -> RowState:
-        row = self._rows.get(text_of(key))
-        return self._blocked[key] if row is None else row
-
-    def __iter__(self) -> Iterator[RowKey]:
-        yield from map(key_of, self._rows)
-        yield from (key for key in self._blocked if text_of(key) not in self._rows)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

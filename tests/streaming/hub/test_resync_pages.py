@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from checkpoints.reading.resync_rows import SORTED, SortedRows
-from streaming.core.conflict.window import RowsAt, Window, text_of
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState, with_image
+from streaming.core.model.row_name import text_of
 from streaming.core.model.ruv import NOTHING_KNOWN
 from streaming.core.model.statuses import AgreementStatus
 from streaming.core.model.table import ColumnType, Table
@@ -34,9 +34,11 @@ from streaming.core.tracking.resync import (
     UnackedPage,
 )
 from streaming.hub.resync.pages import LackingRows, Resyncs
+from streaming.stages.standing import RowsAt
 from streaming.stages.tracked import TRACKED_ROWS
+from streaming.stages.window import Window
 from tests.checkpoints.sorted_files import sorted_files
-from tests.harness.builders import change
+from tests.harness.builders import change, csn
 
 Result = TypeVar("Result")
 
@@ -288,7 +290,7 @@ def test_a_range_holds_what_was_written_since_its_rows_were_sorted(tmp_path: Pat
     assert rows.schema == SORTED
     found = {row["key"]: (row["author"], row["csn"], row["image"]) for row in rows.to_pylist()}
     new = (7, "new", '{"new":1}')
-    assert found == {key("a"): new, key("bb"): new, key("c"): (1, "c", "{}")}
+    assert found == {key("a"): new, key("bb"): new, key("c"): (1, csn(3), "{}")}
 
 
 def test_a_scan_is_planned_page_by_page_to_its_open_end(tmp_path: Path) -> None:
@@ -334,25 +336,25 @@ def test_a_scan_that_was_rolled_back_is_sorted_anew(tmp_path: Path) -> None:
 # -- tracked rows ------------------------------------------------------------------------------
 
 K = ("t", key("a"))
-OLD = RowState(1, 3, "c", exists=True, image="{}")
+OLD = RowState(1, 3, csn(3), exists=True, image="{}")
+NEW = RowState(2, 11, csn(11, 2), exists=True)
+
+
+def window_of(*rows: RowState, edge: int = 0) -> Window:
+    """A window that holds row K so."""
+    window = Window(edge)
+    window.put({text_of(K): with_image(row, None) for row in rows})
+    return window
 
 
 @pytest.mark.parametrize(
     ("window", "expected"),
     [
-        pytest.param(Window(), OLD, id="as it was sorted"),
+        pytest.param(window_of(), OLD, id="as it was sorted"),
+        pytest.param(window_of(OLD), OLD, id="as it was sorted, and in the window"),
+        pytest.param(window_of(NEW), with_image(NEW, f"of {NEW.csn}"), id="written since"),
         pytest.param(
-            Window(rows={text_of(K): with_image(OLD, None)}),
-            OLD,
-            id="as it was sorted, and in the window",
-        ),
-        pytest.param(
-            Window(rows={text_of(K): RowState(2, 11, "new", exists=True)}),
-            RowState(2, 11, "new", exists=True, image="of new"),
-            id="written since",
-        ),
-        pytest.param(
-            Window(edge=ROWS_EPOCH + 1),
+            window_of(edge=ROWS_EPOCH + 1),
             RowState(3, 10, "looked up", exists=True, image="of it"),
             id="written since, and forgotten",
         ),

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 import pyarrow as pa
 
 from checkpoints.tables import PENDING
-from streaming.core.conflict.window import RowsAt, Window, text_of
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import RowKey
 from streaming.core.model.row import RowState, with_image
+from streaming.core.model.row_name import text_of
 from streaming.core.records.record import ReceivedRecord, Record
 from streaming.core.state.hub_state import HubState
 from streaming.core.state.pending import Context
@@ -17,6 +17,8 @@ from streaming.core.tracking.resync import ResyncPage
 from streaming.stages.checked import CheckedRecords, checked_records
 from streaming.stages.intake import TakenRecords, take
 from streaming.stages.judge import Verdicts, judge
+from streaming.stages.standing import RowsAt
+from streaming.stages.window import Window
 from tests.harness.carried import facts_from
 from tests.streaming.core.intake.speaker import RULES, Speaker, fresh_state
 
@@ -62,7 +64,8 @@ def judged(
     """
     found, intake = taken(*received, topology=taken_under, state=state)
     intake.topology = judged_under
-    window = Window(rows={text_of(key): with_image(row, None) for key, row in rows.items()})
+    window = Window()
+    window.put({text_of(key): with_image(row, None) for key, row in rows.items()})
 
     def images(keys: Mapping[RowKey, RowState]) -> Mapping[RowKey, str | None]:
         return {key: rows[key].image for key in keys}

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from streaming.core.conflict.judge import Cause, Verdict
-from streaming.core.conflict.window import text_of
 from streaming.core.model.row import Floor, RowState
+from streaming.core.model.row_name import text_of
 from streaming.core.state.replica_state import ReplicaState
 from streaming.stages.judge import LAST, Verdicts
 from tests.harness.builders import change, csn

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from streaming.core.batch.batch_judge import BatchJudge
 from streaming.core.batch.sending import PAGE, Refresh
 from streaming.core.conflict.judge import Cause, Judged, Verdict
-from streaming.core.conflict.window import key_of, text_of
 from streaming.core.intake.intake import Intake
 from streaming.core.model.change import Change, Op, RowKey
 from streaming.core.model.function import parse_function
 from streaming.core.model.row import Realign, RowState, with_image
+from streaming.core.model.row_name import key_of, text_of
 from streaming.core.model.truncation import ALL_KEYS
 from streaming.core.records.record import Commit, ReceivedRecord, Record
 from streaming.core.state.agreement_state import AgreementState
