@@ -292,7 +292,7 @@ class Window:
         self._have_room_for(len(identities))
         places, touched = self._find(identities), rows.epoch.copy()
         new, old = np.flatnonzero(places < 0), places[places >= 0]
-        self._uncount(old)
+        self._tally(self._stored["touched"][old], -1)
         for place in old[self._stored["flags"][old] & _REALIGNED != 0].tolist():
             del self._realigns[place]
         places[new] = self._count + np.arange(len(new))
@@ -308,19 +308,19 @@ class Window:
         ):
             self._stored[name][places] = values
         self._write(places, rows)
-        self._count_in(touched)
+        self._tally(touched, 1)
         self._link(places[new])
 
     def truncate(self, table: str, truncation: Truncation) -> None:
         """Store a committed truncate: the rows that it took are tombstones."""
         older = self._stored["epoch"][: self._count] < truncation.hub_epoch
         places = np.flatnonzero(self._of_table(table) & older)
-        self._uncount(places)
+        self._tally(self._stored["touched"][places], -1)
         rows = self.at(places).truncated(np.ones(len(places), dtype=np.bool_), truncation)
         self._write(places, rows)
         touched = np.maximum(self._stored["touched"][places], truncation.hub_epoch)
         self._stored["touched"][places] = touched
-        self._count_in(touched)
+        self._tally(touched, 1)
 
     def advance(self, edge: int) -> None:
         """Forget the rows that nothing touched above the new edge."""
@@ -350,19 +350,12 @@ class Window:
     def _number(self, table: str) -> int:
         return self._tables.setdefault(table, len(self._tables))
 
-    def _count_in(self, touched: Ints) -> None:
-        epochs, counts = np.unique(touched, return_counts=True)
-        for epoch, count in zip(epochs.tolist(), counts.tolist(), strict=True):
-            if epoch > self.edge:
-                self._by_epoch[epoch] += count
-                self._length += count
-
-    def _uncount(self, places: Ints) -> None:
-        touched = self._stored["touched"][places]
+    def _tally(self, touched: Ints, sign: int) -> None:
+        """Count rows that were touched in these epochs in (1), or out (-1)."""
         epochs, counts = np.unique(touched[touched > self.edge], return_counts=True)
         for epoch, count in zip(epochs.tolist(), counts.tolist(), strict=True):
-            self._by_epoch[epoch] -= count
-            self._length -= count
+            self._by_epoch[epoch] += sign * count
+            self._length += sign * count
             if not self._by_epoch[epoch]:
                 del self._by_epoch[epoch]
 
